@@ -1,0 +1,55 @@
+"""A sequence that decodes an element on first access, so that looking at the tail costs only the tail."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T")
+
+_UNREAD: Any = object()
+
+
+class Lazy(Sequence[T], Generic[T]):
+    """A read-only sequence over `raw` elements; `decode(raw_element, index)` makes the element, once.
+
+    Compares equal to any sequence with equal elements.
+    """
+
+    __slots__ = ("_decode", "_made", "raw")
+
+    def __init__(self, raw: Sequence[Any], decode: Callable[[Any, int], T]) -> None:
+        self.raw = raw
+        self._decode = decode
+        self._made: list[T] | None = None
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self.raw))))
+        made = self._made
+        if made is None:
+            made = self._made = [_UNREAD] * len(self.raw)
+        item = made[index]
+        if item is _UNREAD:
+            position = index if index >= 0 else index + len(made)
+            item = made[position] = self._decode(self.raw[position], position)
+        return item
+
+    def __iter__(self) -> Iterator[T]:
+        for i in range(len(self.raw)):
+            yield self[i]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Sequence) and not isinstance(other, str):
+            return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equality is by content, and elements need not hash
+
+    def __repr__(self) -> str:
+        return f"Lazy({len(self.raw)} elements)"

@@ -1,0 +1,139 @@
+"""Changing a JSON body without re-encoding the rest: top-level values are located by byte offset and spliced.
+
+Everything outside the replaced values stays byte for byte: white space, key order, escapes, number spelling, unknown
+fields. That is what makes a same-format relay exact.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from turnout.errors import ClientError
+
+_TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TEXT = msgspec.json.Decoder(str)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR = re.compile(rb"[^,\]}\s]+")
+_WHITE = re.compile(rb"[ \t\r\n]*")
+_NESTED = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+class Span(NamedTuple):
+    """Byte offsets of one top-level member: of its key's opening quote, its value's first byte, and after its value."""
+
+    key: int
+    start: int
+    end: int
+
+
+def fields(body: bytes) -> dict[str, msgspec.Raw]:
+    """The top-level fields of a JSON object, undecoded. Raises ClientError when `body` is not a JSON object."""
+    try:
+        return _TOP.decode(body)
+    except msgspec.ValidationError:
+        raise ClientError("the body must be a JSON object", code="invalid_json") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ClientError(f"the body is not valid JSON: {error}", code="invalid_json") from None
+
+
+def spans(body: bytes, only: str | None = None) -> dict[str, Span]:
+    """Where every top-level member of a JSON object lies (the last one of a repeated key, as decoders see it).
+
+    `only`: stop at the first member of this name, for the common case of one value near the front.
+    """
+    found: dict[str, Span] = {}
+    raws: dict[str, msgspec.Raw] | None = None
+    at = _after_white(body, body.index(b"{") + 1)
+    while body[at : at + 1] == b'"':
+        key_end = _STRING.match(body, at).end()  # type: ignore[union-attr]  # a quote starts a string
+        key = _TEXT.decode(body[at:key_end])
+        start = _after_white(body, body.index(b":", key_end) + 1)
+        first = body[start]
+        if first == 0x22:
+            end = _STRING.match(body, start).end()  # type: ignore[union-attr]  # a quote starts a string
+        elif first in b"{[":
+            if raws is None:
+                raws = fields(body)
+            end = _nested_end(body, start, raws[key])
+        else:
+            end = _SCALAR.match(body, start).end()  # type: ignore[union-attr]  # a value starts here
+        found[key] = Span(at, start, end)
+        if key == only:
+            return found
+        at = _after_white(body, end)
+        if body[at : at + 1] != b",":
+            break
+        at = _after_white(body, at + 1)
+    return found
+
+
+def splice(body: bytes, changes: Mapping[str, bytes | None]) -> bytes:
+    """`body` with top-level values replaced by JSON text; a new key goes last; None removes the key; the rest untouched.
+
+    Splicing the same changes twice gives the same bytes as once.
+    """
+    places = spans(body)
+    edits: list[tuple[int, int, bytes]] = []
+    added: list[bytes] = []
+    members = list(places.values())
+    for key, value in changes.items():
+        place = places.get(key)
+        if place is None:
+            if value is not None:
+                added.append(msgspec.json.encode(key) + b":" + value)
+        elif value is not None:
+            edits.append((place.start, place.end, value))
+        else:
+            edits.append((*_removal(members, place), b""))
+    if added:
+        close = body.rindex(b"}")
+        kept = len(places) - sum(1 for key, value in changes.items() if value is None and key in places)
+        edits.append((close, close, (b"," if kept else b"") + b",".join(added)))
+    edits.sort()
+    pieces: list[bytes] = []
+    at = 0
+    for start, end, value in edits:
+        pieces += (body[at : max(start, at)], value)
+        at = max(end, at)
+    pieces.append(body[at:])
+    return b"".join(pieces)
+
+
+def restamp(body: bytes, model: bytes) -> bytes:
+    """`body` with the value of its top-level `model` replaced by `model` (JSON text); the rest byte for byte."""
+    place = spans(body, "model").get("model")
+    if place is None:
+        return splice(body, {"model": model})
+    return body[: place.start] + model + body[place.end :]
+
+
+def _removal(members: list[Span], place: Span) -> tuple[int, int]:
+    """The bytes to cut so that `place` goes together with one comma beside it."""
+    index = members.index(place)
+    if index + 1 < len(members):
+        return place.key, members[index + 1].key
+    return (members[index - 1].end if index else place.key), place.end
+
+
+def _after_white(body: bytes, at: int) -> int:
+    return _WHITE.match(body, at).end()  # type: ignore[union-attr]  # matches the empty string too
+
+
+def _nested_end(body: bytes, start: int, raw: msgspec.Raw) -> int:
+    # The decoder has measured the value already; only a repeated key makes the measure that of another member.
+    view = memoryview(raw)
+    end = start + view.nbytes
+    if body[start:end] == view:
+        return end
+    depth = 0
+    for match in _NESTED.finditer(body, start):
+        token = match.group()
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+            if not depth:
+                return match.end()
+    raise ClientError("the body is not valid JSON", code="invalid_json")

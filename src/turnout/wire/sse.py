@@ -1,0 +1,76 @@
+"""Server-sent events: a push parser and a serialiser.
+
+Tolerates what real servers send: CRLF, frames split anywhere, no space after the colon, comments, a last frame without its
+blank line (see `rest`). Nothing is decoded as text before a frame is whole, so multi-byte characters may be cut anywhere.
+"""
+
+from typing import NamedTuple
+
+
+class Event(NamedTuple):
+    """One event: its name (b"" when the stream gave none) and its data lines joined by newlines."""
+
+    name: bytes
+    data: bytes
+
+
+class SSEParser:
+    """Feed bytes, get whole events. `rest()` after the end gives the event that lacked its blank line, if any."""
+
+    __slots__ = ("_buffer", "_cr")
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._cr = False
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that `chunk` completes."""
+        if b"\r" in chunk or self._cr:
+            chunk = self._normalised(chunk)
+        buffer = self._buffer + chunk if self._buffer else chunk
+        if b"\n\n" not in buffer:
+            self._buffer = buffer
+            return []
+        *frames, self._buffer = buffer.split(b"\n\n")
+        return [event for frame in frames if frame and (event := parse(frame)) is not None]
+
+    def rest(self) -> list[Event]:
+        """The last event when the stream ended without a blank line after it."""
+        frame, self._buffer = self._buffer.rstrip(b"\n"), b""
+        event = parse(frame) if frame else None
+        return [event] if event is not None else []
+
+    def _normalised(self, chunk: bytes) -> bytes:
+        # A CR at the end may be the first half of a CRLF whose LF is in the next chunk: hold it back.
+        if self._cr:
+            chunk = b"\r" + chunk
+        self._cr = chunk.endswith(b"\r")
+        if self._cr:
+            chunk = chunk[:-1]
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def parse(frame: bytes) -> Event | None:
+    """The event of one frame (no blank line in it); None for a frame of comments only."""
+    if frame.startswith(b"data: ") and b"\n" not in frame:
+        return Event(b"", frame[6:])
+    name, data = b"", []
+    for line in frame.split(b"\n"):
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            data.append(value)
+        elif field == b"event":
+            name = value
+    return Event(name, b"\n".join(data)) if data or name else None
+
+
+def event(data: bytes, name: bytes = b"") -> bytes:
+    """The bytes of one event."""
+    if name:
+        return b"event: " + name + b"\ndata: " + data + b"\n\n"
+    return b"data: " + data + b"\n\n"
+
+
+COMMENT_PING = b": keep-alive\n\n"
+"""A comment: bytes on the wire that no client sees."""
