@@ -1,0 +1,88 @@
+"""The record of a turn: what came in, what was decided and why, what it cost, how it ended."""
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from turnout.conversation import Usage
+from turnout.routing.core import Why
+from turnout.signals import Signals
+
+Ended: TypeAlias = Literal["ok", "error", "cut", "client_gone", "rejected"]
+"""How a turn ended for the client: `ok`; `error` (an error before any content); `cut` (an in-stream error after content);
+`client_gone` (the client hung up); `rejected` (the request was refused before routing)."""
+
+
+class Call(Struct, frozen=True, omit_defaults=True):
+    """One attempt at a model call made for a turn.
+
+    `purpose`: `answer`, `draft`, `judge`, ... `served`: its reply reached the client. `cost_usd` None = unpriced or unknown,
+    with `cost_note` saying which. `error`: the fault kind, "" when it went well. Times in seconds from the turn's start.
+    """
+
+    target: str
+    model: str
+    purpose: str = "answer"
+    served: bool = False
+    status: int | None = None
+    error: str = ""
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    cost_note: str = ""
+    started_s: float = 0.0
+    first_byte_s: float | None = None
+    ended_s: float | None = None
+    retries: int = 0
+    reply: str = ""
+
+
+class TurnRecord(Struct, frozen=True, omit_defaults=True):
+    """One turn, as the ledger keeps it.
+
+    `id`: also the header x-turnout-turn. `at`: Unix seconds. `policy`: digest of the route's configuration. `asked_for`: the
+    model name the client sent. `target`, `model`: who served (or would have). `signals`: kept unless capture is `none`.
+    `request`, `response`: bodies, kept under capture `full`. `drops`: how many fields a translation lost, listed in
+    `drop_report`. `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls;
+    None when any part is unknown. `propensity`: with which the target was drawn.
+    """
+
+    id: str
+    at: float
+    route: str
+    policy: str = ""
+    router: str = ""
+    tenant: str = ""
+    session: str = ""
+    agent: str = ""
+    rung: str = "none"
+    agent_program: str = ""
+    agent_kind: str = "main"
+    agent_parent: str = ""
+    format: str = ""
+    upstream_format: str = ""
+    stream: bool = False
+    asked_for: str = ""
+    target: str = ""
+    model: str = ""
+    why: Why | None = None
+    signals: Signals | None = None
+    memory: dict[str, Any] = {}
+    remembered: tuple[Any, ...] = ()
+    calls: tuple[Call, ...] = ()
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    cost_note: str = ""
+    propensity: float = 1.0
+    ended: Ended = "ok"
+    status: int = 200
+    error: str = ""
+    error_message: str = ""
+    stop: str = ""
+    drops: int = 0
+    drop_report: tuple[Any, ...] = ()
+    decision_s: float = 0.0
+    first_byte_s: float | None = None
+    total_s: float = 0.0
+    response_id: str = ""
+    request: bytes | None = None
+    response: bytes | None = None

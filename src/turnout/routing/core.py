@@ -1,0 +1,289 @@
+"""The vocabulary of routing: what a router knows, what it may ask for, and what it decides.
+
+A router is a frozen, tagged struct with a `route` method; its fields are its TOML schema. `route` returns a decision, or is
+a generator that yields the model calls it wants and returns a decision. Routers do no I/O, keep no state of their own and
+know no clock but `Turn.now`.
+"""
+
+import hashlib
+from collections.abc import Generator, Mapping
+from typing import Any, ClassVar, Literal, NewType, Protocol, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from turnout.conversation import Conversation, Edit, Format, Reply, Settings
+from turnout.errors import UpstreamFault
+from turnout.signals import Signals
+
+TargetName = NewType("TargetName", str)
+"""Name of a configured target. The loader checks every field of this type in every router."""
+
+Rung: TypeAlias = Literal[
+    "header",
+    "claude_code",
+    "codex",
+    "opencode",
+    "affinity",
+    "session_header",
+    "metadata",
+    "cache_key",
+    "chain",
+    "fingerprint",
+    "none",
+]
+"""Which rung of the identity ladder named a lane, surest first."""
+
+
+class Lane(Struct, frozen=True):
+    """Whose turn this is: tenant, session and agent. State never crosses lanes.
+
+    `rung`: where the identity came from. `confident`: whether a latch may be tied to it (not for fingerprints).
+    """
+
+    tenant: str = ""
+    session: str = ""
+    agent: str = ""
+    rung: Rung = "none"
+
+    @property
+    def confident(self) -> bool:
+        """Whether two turns of this lane surely belong to one agent of one session."""
+        return self.rung not in ("fingerprint", "none")
+
+    @property
+    def key(self) -> str:
+        """One string for stores; "" when there is no identity at all."""
+        return "" if self.rung == "none" else f"{self.tenant}\x1f{self.session}\x1f{self.agent}"
+
+
+class AgentInfo(Struct, frozen=True):
+    """Which program and which of its agents sent the turn.
+
+    `program`: `claude-code`, `codex`, ... where known. `kind`: `main`, `subagent` (delegated work), `background` (titles,
+    summaries, compaction and the like). `parent`: the parent agent's id.
+    """
+
+    program: str = ""
+    kind: Literal["main", "subagent", "background"] = "main"
+    parent: str = ""
+    version: str = ""
+
+
+class TargetFacts(Struct, frozen=True):
+    """What a router may know of a target at this moment.
+
+    `context_window`: tokens, None when unknown. `healthy`: False while the target is cooling down. Prices are USD per
+    million tokens, None when unpriced. `capabilities`: declared abilities (`tools`, `images` ...), None = undeclared.
+    """
+
+    name: TargetName
+    model: str
+    format: Format
+    context_window: int | None = None
+    healthy: bool = True
+    capabilities: frozenset[str] | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+
+
+class Failure(Struct, frozen=True):
+    """A call that failed in a way a router can act on. `kind`: see UpstreamFault."""
+
+    kind: UpstreamFault
+    message: str = ""
+    status: int | None = None
+    retry_after_s: float | None = None
+
+
+Outcome: TypeAlias = Reply | Failure
+
+
+class Ask(Struct, frozen=True):
+    """A model call a router wants made and given back whole. `purpose`: draft, judge, vote, ... (for the ledger and prices).
+
+    `settings`: how to ask; None = as the client asked, for a draft, and plain defaults for other purposes.
+    """
+
+    target: TargetName
+    conversation: Conversation
+    purpose: str = "draft"
+    within_s: float = 120.0
+    edits: tuple[Edit, ...] = ()
+    settings: Settings | None = None
+
+
+Source: TypeAlias = Literal[
+    "override", "signals", "hold", "judge", "latch", "vote", "default", "fixed", "random", "pin", "classifier",
+    "advisor", "fallback", "fit", "canary", "subagent", "fault", "learned",
+]  # fmt: skip
+"""Who decided."""
+
+
+class Why(Struct, frozen=True, omit_defaults=True):
+    """The explanation of a decision.
+
+    `sentence`: for people. `score` in [-1, 1] (positive = capable), `confidence` in [0, 1], `threshold`: where the router has
+    them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired.
+    """
+
+    source: Source
+    sentence: str
+    rule: str = ""
+    score: float | None = None
+    confidence: float | None = None
+    threshold: float | None = None
+    values: dict[str, Any] = {}
+
+
+class Placed(Struct, frozen=True):
+    """An event remembered at the place of a nested router."""
+
+    place: str
+    event: Struct
+
+
+class Forward(Struct, frozen=True):
+    """Decision: the host makes the last call and streams it.
+
+    `fallbacks`: tried in order before the first content byte has gone out. `edits`: changes on the way to the target.
+    `rewrite`: replaces the conversation (re-encodes the body). `propensity`: probability with which this target was drawn.
+    `remember`: events for the lane's memory, committed before the reply's terminal event goes out.
+    """
+
+    target: TargetName
+    why: Why
+    fallbacks: tuple[TargetName, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    rewrite: Conversation | None = None
+    propensity: float = 1.0
+    remember: tuple[Struct, ...] = ()
+
+    def __iter__(self) -> "Asking[Decision]":
+        return _finished(self)
+
+
+class Answer(Struct, frozen=True):
+    """Decision: a reply given while routing is the answer; the host plays it back whole."""
+
+    reply: Reply
+    target: TargetName
+    why: Why
+    propensity: float = 1.0
+    remember: tuple[Struct, ...] = ()
+
+    def __iter__(self) -> "Asking[Decision]":
+        return _finished(self)
+
+
+Decision: TypeAlias = Forward | Answer
+
+
+def _finished(decision: Decision) -> Generator[tuple[Ask, ...], tuple[Outcome, ...], Decision]:
+    """A decision is finished work: iterating it asks nothing and returns itself, so `yield from` composes both kinds."""
+    return decision
+    yield ()
+
+
+D = TypeVar("D")
+Asking: TypeAlias = Generator[tuple[Ask, ...], tuple[Outcome, ...], D]
+"""A procedure that asks models on the way to a result of type `D`."""
+
+Routed: TypeAlias = Decision | Asking[Decision]
+
+
+class Router(Protocol):
+    """Anything with `route`. `otherwise`: the target a host falls to when the router raises."""
+
+    def route(self, turn: "Turn") -> Routed: ...
+
+    @property
+    def otherwise(self) -> TargetName: ...
+
+
+S = TypeVar("S", bound="State")
+
+
+class State(Struct, frozen=True):
+    """What a router remembers of a lane: a pure fold of events.
+
+    A subclass names the events it is folded from and says what each does; its defaults are the state of a new lane.
+    States are kept by class name, so renaming one forgets it.
+    """
+
+    events: ClassVar[tuple[type[Struct], ...]] = ()
+
+    def after(self: S, event: Any) -> S:
+        """The state after `event`."""
+        raise NotImplementedError
+
+
+class Turn(Struct, frozen=True):
+    """Everything a router may know about one turn.
+
+    `memory`: states of this lane by `place/StateName`. `now`: Unix seconds, the only clock. `deadline_s`: seconds left for
+    the whole turn, None = no limit. `asked_for`: the model name the client sent. `place`: where a nested router stands.
+    """
+
+    id: str
+    lane: Lane
+    conversation: Conversation
+    settings: Settings
+    signals: Signals
+    targets: Mapping[TargetName, TargetFacts]
+    memory: Mapping[str, Any] = {}
+    now: float = 0.0
+    deadline_s: float | None = None
+    asked_for: str = ""
+    agent: AgentInfo = AgentInfo()
+    place: str = ""
+
+    def recall(self, kind: type[S]) -> S:
+        """What this lane remembers of `kind` at this place; a new state when nothing."""
+        state = self.memory.get(f"{self.place}/{kind.__name__}")
+        if state is None:
+            return kind()
+        if isinstance(state, kind):
+            return state
+        return msgspec.convert(state, kind)
+
+    def draw(self, salt: str, per: Literal["turn", "lane"] = "turn") -> float:
+        """A number in [0, 1) from a hash of ids: a router's only dice. The same turn (or lane) and salt draw the same."""
+        subject = self.id if per == "turn" else self.lane.key or self.id
+        digest = hashlib.blake2b(f"{salt}\x1f{self.place}\x1f{subject}".encode(), digest_size=7).digest()
+        return int.from_bytes(digest, "big") / 2**56
+
+    def at(self, place: str) -> "Turn":
+        """This turn as a nested router at `place` sees it: with its own memory and dice."""
+        return msgspec.structs.replace(self, place=f"{self.place}/{place}" if self.place else place)
+
+
+def ask(
+    target: TargetName,
+    conversation: Conversation,
+    purpose: str = "draft",
+    *,
+    within_s: float = 120.0,
+    edits: tuple[Edit, ...] = (),
+    settings: Settings | None = None,
+) -> Asking[Outcome]:
+    """`outcome = yield from ask(...)`: one model call."""
+    (outcome,) = yield (Ask(target, conversation, purpose, within_s, edits, settings),)
+    return outcome
+
+
+def ask_all(*asks: Ask) -> Asking[tuple[Outcome, ...]]:
+    """`outcomes = yield from ask_all(a, b)`: several model calls at once; outcomes in the order of the asks."""
+    return (yield asks)
+
+
+def nested(place: str, router: Router, turn: Turn) -> Asking[Decision]:
+    """`decision = yield from nested("inner", router, turn)`: another router's decision, its memory kept at `place`."""
+    inner = turn.at(place)
+    decision: Decision = yield from router.route(inner)
+    if not decision.remember:
+        return decision
+    placed = tuple(e if isinstance(e, Placed) else Placed(inner.place, e) for e in decision.remember)
+    return msgspec.structs.replace(decision, remember=placed)

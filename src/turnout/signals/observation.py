@@ -1,0 +1,66 @@
+"""One tool result, normalised over dialects and agents: what verifiably happened, and how we know."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+ToolKind: TypeAlias = Literal["read", "search", "write", "edit", "execute", "test", "plan", "other"]
+Status: TypeAlias = Literal["ok", "failed", "unknown"]
+Evidence: TypeAlias = Literal["flag", "exit_code", "structure", "text", "none"]
+"""What the status rests on, strongest first: the format's own failure flag, an exit code, the harness's structured output,
+anchored lines of text, nothing."""
+ErrorClass: TypeAlias = Literal["none", "informational", "capability", "critical"]
+"""none: the tool did its job. informational: negative, but nothing to correct (no match, absent probe). capability: the
+agent's code, command or plan is wrong, or something must be diagnosed. critical: environment or provider broken."""
+
+
+class Observation(Struct, frozen=True, omit_defaults=True):
+    """One tool result.
+
+    `message`, `part`: its place in the conversation. `error_kind`: a short stable name (`traceback`, `timeout`, `oom` ...).
+    `fingerprint`: the failure with volatile tokens normalised, "" unless there is failure evidence. `change`: whether the
+    call changed the workspace: `verified` (it says it succeeded), `claimed` (it asked to), None. `digest`: of the output.
+    `size`: characters of output. `evidence_text`: the line or marker the verdict rests on, cut to 200 characters.
+    """
+
+    tool: str
+    kind: ToolKind = "other"
+    message: int = 0
+    part: int = 0
+    status: Status = "unknown"
+    evidence: Evidence = "none"
+    error_class: ErrorClass = "none"
+    error_kind: str = ""
+    fingerprint: str = ""
+    evidence_text: str = ""
+    exit_code: int | None = None
+    change: Literal["verified", "claimed"] | None = None
+    target: str = ""
+    tests_run: int | None = None
+    tests_passed_count: int | None = None
+    tests_failed: int | None = None
+    tests_passed: bool | None = None
+    digest: str = ""
+    size: int = 0
+    truncated: bool = False
+    duration_s: float | None = None
+
+
+class Signals(Struct, frozen=True, omit_defaults=True):
+    """What the conversation shows at this turn, for the agent it belongs to.
+
+    `observations`: the tool results since the last real user turn, oldest first, at most the newest `OBSERVED_AT_MOST`.
+    `depth`: assistant turns since the last real user turn, the same number whatever the dialect. `assistant_turns`: over
+    the whole conversation. `user_turn`: the newest unit is a real user text rather than a tool result. `compacted`: the
+    history was replaced by a summary since the last real user turn. `results`: tool results in the whole conversation.
+    """
+
+    observations: tuple[Observation, ...] = ()
+    depth: int = 0
+    assistant_turns: int = 0
+    user_turn: bool = False
+    compacted: bool = False
+    results: int = 0
+
+
+OBSERVED_AT_MOST = 64

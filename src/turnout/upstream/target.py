@@ -1,0 +1,62 @@
+"""Upstreams and targets: where models live and how they are asked. The structs are the TOML schema."""
+
+from msgspec import Struct
+
+from turnout.conversation import Format
+
+
+class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server that speaks one format.
+
+    `base_url`: with or without `/v1`. `api_key_env`: environment variable that holds the key; a file never holds a secret.
+    `forward_auth`: pass on the client's own credentials instead (only to the vendor they belong to). `script`: instead of a
+    server, a file of replies to play (see upstream.scripted). `max_retries`: extra attempts for what may be retried.
+    Times in seconds; `first_byte_s` until the response head, `idle_s` between bytes of a body.
+    """
+
+    format: Format
+    base_url: str = ""
+    api_key_env: str = ""
+    forward_auth: bool = False
+    headers: dict[str, str] = {}
+    body: dict[str, object] = {}
+    script: str = ""
+    max_retries: int = 2
+    connect_s: float = 10.0
+    first_byte_s: float = 300.0
+    idle_s: float = 120.0
+    max_connections: int = 1024
+    count_tokens: bool = False
+
+
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    """USD per million tokens; overrides the price snapshot. Missing cache rates mean: unpriced when such tokens occur."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+
+
+class Target(Struct, frozen=True, forbid_unknown_fields=True):
+    """A model on an upstream.
+
+    `extra_body`: fields put into every request (shallow; the caller's own win). `context_window`: tokens. `max_tokens`: output
+    limit stated where a format demands one and the client gave none. `prompt`: instruction put before the client's.
+    `effort`: reasoning effort asked for instead of the client's. `capabilities`: what it can do (`tools`, `images`, `documents`,
+    `audio`, `reasoning`, `structured_output`); undeclared = everything. `reasoning_content`: the server wants earlier reasoning
+    back in `reasoning_content`. `price_id`: the id to look up in the price snapshot when `model` is a private name.
+    """
+
+    upstream: str
+    model: str
+    price: Price | None = None
+    price_id: str = ""
+    extra_body: dict[str, object] = {}
+    context_window: int | None = None
+    max_tokens: int | None = None
+    prompt: str = ""
+    effort: str = ""
+    capabilities: tuple[str, ...] | None = None
+    reasoning_content: bool = False
