@@ -1,0 +1,16 @@
+"""Item types of OpenAI Responses that the writers of other formats treat in a particular way.
+
+They reach the neutral form as `Opaque(format="openai_responses", type=...)`.
+"""
+
+UNTRANSLATABLE: frozenset[str] = frozenset(
+    f"{kind}{end}"
+    for kind in ("local_shell_call", "shell_call", "apply_patch_call", "computer_call", "program")
+    for end in ("", "_output")
+) | {"image_generation_call"}
+"""Calls of tools that only the Responses API defines, and their outputs. No other format can say them: a request or reply
+that holds one is refused with a typed error (`unsupported_capability`), never turned into text."""
+
+CONTROL: frozenset[str] = frozenset({"additional_tools", "compaction_trigger"})
+"""Items that are no content: the tools of `additional_tools` are in `Conversation.tools`, and `compaction_trigger` asks the
+Responses API for a summary. Other formats leave them out without a word."""
