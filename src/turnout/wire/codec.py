@@ -82,6 +82,15 @@ class Tally(Protocol):
         """The upstream closed. `error` is set to a malformed fault when no terminal had been seen."""
         ...
 
+    def ping(self) -> bytes:
+        """Bytes that keep the idle stream alive, legal after what `feed` has returned so far."""
+        ...
+
+    def fault(self, error: UpstreamError) -> bytes:
+        """The stream's one failure terminal, in this format, continuing what `feed` has returned so far (ids and sequence
+        numbers included); b"" when a terminal has been relayed already."""
+        ...
+
 
 class Codec(Protocol):
     """One wire format. Methods are pure; machines hold only their own stream's state.
