@@ -1,0 +1,445 @@
+"""The configuration file: upstreams, targets, routes, and how the gateway itself behaves.
+
+`load` and `parse` raise the first mistake as a ConfigError; `read` finds them all (for `turnout check`).
+"""
+
+import hashlib
+import os
+import re
+import tomllib
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from turnout.errors import ConfigError
+from turnout.gateway import lines
+from turnout.gateway.references import targets_of
+from turnout.gateway.tables import WRONG, Finding, Tables, nearest
+from turnout.routing.core import Router, TargetName
+from turnout.upstream.target import Target, Upstream
+
+Positive = Annotated[float, Meta(gt=0)]
+
+
+class Route(Struct, frozen=True):
+    """A model name that clients may send, and the router that decides its turns.
+
+    `strict`: refuse a request that a translation would lose part of. `aliases`: further model names. `otherwise`: where a
+    turn goes when the router raises; None = the router's own choice. `policy`: digest of everything that shapes a decision.
+    """
+
+    name: str
+    router: Router
+    strict: bool = False
+    aliases: tuple[str, ...] = ()
+    otherwise: TargetName | None = None
+    description: str = ""
+    policy: str = ""
+    targets: tuple[TargetName, ...] = ()
+
+    @property
+    def falls_to(self) -> TargetName:
+        """The target of a turn whose router raised."""
+        return self.otherwise or self.router.otherwise
+
+
+class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys every route may have beside those of its router.
+
+    `strict`: refuse a request that a translation to another format would lose part of. `aliases`: further model names for the
+    route. `otherwise`: the target of a turn whose router raised. `description`: for people.
+    """
+
+    strict: bool = False
+    aliases: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    otherwise: TargetName | None = None
+    description: str = ""
+
+
+class Tenant(Struct, frozen=True, forbid_unknown_fields=True):
+    """A client of the gateway. `key_env`: environment variable that holds the key it must send."""
+
+    key_env: str
+
+
+class Server(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the gateway serves.
+
+    `max_body_mib`: largest request body. `keepalive_after_s`: silence after which a buffered turn sends a sign of life.
+    `deadline_s`: longest a turn may take. `shutdown_s`: how long running turns may finish after SIGTERM. `tenants`: clients
+    with a key of their own. `require_keys`: refuse requests without a tenant's key.
+    """
+
+    max_body_mib: Positive = 32
+    keepalive_after_s: Positive = 10.0
+    deadline_s: Positive = 600.0
+    shutdown_s: Annotated[float, Meta(ge=0)] = 30.0
+    tenants: dict[str, Tenant] = {}
+    require_keys: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    def __post_init__(self) -> None:
+        if self.require_keys and not self.tenants:
+            raise ValueError("require_keys refuses every request while there is no [server.tenants.NAME]")
+
+
+class LedgerConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where turns are recorded.
+
+    `url`: SQLAlchemy URL (`sqlite:///FILE`, `postgresql+psycopg://...`); `url_env`: environment variable that holds it
+    instead, for URLs with a password. `capture`: `none` (no signals), `signals`, `full` (with bodies). `flush_interval_s`: the
+    most that a killed process loses.
+    """
+
+    url: str = "sqlite:///turnout.db"
+    url_env: str = ""
+    capture: Literal["none", "signals", "full"] = "signals"
+    flush_interval_s: Positive = 0.2
+
+
+class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where routers keep what they remember of a lane.
+
+    `url`: `memory:` or `redis://...`; `url_env`: environment variable that holds it instead. `ttl_s`: how long an idle lane is
+    remembered. `max_lanes`: how many are kept at once; the longest idle go first.
+    """
+
+    url: str = "memory:"
+    url_env: str = ""
+    ttl_s: Positive = 21_600.0
+    max_lanes: Annotated[int, Meta(ge=1)] = 50_000
+
+
+class Config(Struct, frozen=True):
+    """A whole configuration file. `digest`: of the effective configuration, secrets and addresses of stores left out."""
+
+    upstreams: dict[str, Upstream]
+    targets: dict[TargetName, Target]
+    routes: dict[str, Route]
+    server: Server = Server()
+    ledger: LedgerConfig = LedgerConfig()
+    sessions: SessionsConfig = SessionsConfig()
+    file: str = ""
+    digest: str = ""
+
+    def by_model(self) -> dict[str, Route]:
+        """Routes by every model name a client may send."""
+        return {name: route for route in self.routes.values() for name in (route.name, *route.aliases)}
+
+    def client_keys(self, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+        """Tenants by the key that each must send. The keys are secrets: never log or store the result."""
+        return {env[tenant.key_env]: name for name, tenant in self.server.tenants.items() if env.get(tenant.key_env)}
+
+
+def load(path: Path | str, env: Mapping[str, str] | None = os.environ, routers: Any = None) -> Config:
+    """The configuration in a file, ready to serve: scripts found beside it, secrets present in `env`.
+
+    `env` None leaves secrets unchecked, for uses that call no model. `routers`: as for `parse`. Raises ConfigError with
+    file, line and key.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        raise ConfigError("no such file; `turnout init` writes one", file=str(path)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", file=str(path)) from None
+    config, tables = read(text, str(path), routers)
+    if config is not None and env is not None:
+        config = _with_environment(config, env, tables)
+    return _accepted(config, tables)
+
+
+def parse(text: str, file: str = "turnout.toml", routers: Any = None) -> Config:
+    """The configuration in `text`; environment variables are not looked at. `routers`: union of the router structs known."""
+    return _accepted(*read(text, file, routers))
+
+
+def read(text: str, file: str, routers: Any = None) -> tuple[Config | None, Tables]:
+    """The configuration in `text` (None when it has errors) and its tables, whose `findings` hold everything wrong with it."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"line (\d+)", str(error))
+        tables = Tables("", file)
+        line = int(at[1]) if at else len(text.splitlines())
+        tables.findings.append(Finding("error", file, line, "", f"not valid TOML: {error}"))
+        return None, tables
+    tables = Tables(text, file)
+    config = _Reading(document, tables, routers).config()
+    return (None if any(f.severity == "error" for f in tables.findings) else config), tables
+
+
+def missing_secrets(config: Config, env: Mapping[str, str]) -> list[tuple[lines.Path, str]]:
+    """Environment variables that the configuration names and `env` lacks, with the TOML path that names each."""
+    wanted: list[tuple[lines.Path, str]] = []
+    for name, upstream in config.upstreams.items():
+        wanted.append((("upstreams", name, "api_key_env"), upstream.api_key_env))
+    for name, tenant in config.server.tenants.items():
+        wanted.append((("server", "tenants", name, "key_env"), tenant.key_env))
+    wanted.append((("ledger", "url_env"), config.ledger.url_env))
+    wanted.append((("sessions", "url_env"), config.sessions.url_env))
+    return [(path, variable) for path, variable in wanted if variable and not env.get(variable)]
+
+
+def unset(variable: str) -> tuple[str, str]:
+    """What to say of a missing environment variable: message and hint."""
+    if variable != variable.upper():
+        # A key put where its variable's name belongs must not be printed; names of variables are upper case.
+        return "the environment variable named here is not set", "expected a name such as VENDOR_API_KEY, never a key"
+    return f"the environment variable {variable} is not set", f"export {variable}=... first, or remove this key"
+
+
+def effective(config: Config) -> dict[str, Any]:
+    """The configuration with every default filled in, safe to show: no secret, no password, no header value."""
+    tree: dict[str, Any] = {
+        "upstreams": msgspec.to_builtins(config.upstreams),
+        "targets": msgspec.to_builtins(config.targets),
+        "routes": {name: _canonical(route) for name, route in config.routes.items()},
+        "server": msgspec.to_builtins(config.server),
+        "ledger": msgspec.to_builtins(config.ledger),
+        "sessions": msgspec.to_builtins(config.sessions),
+    }
+    for upstream in tree["upstreams"].values():
+        upstream["headers"] = dict.fromkeys(upstream["headers"], "***")
+        upstream["base_url"] = _without_password(upstream["base_url"])
+    for store in (tree["ledger"], tree["sessions"]):
+        store["url"] = f"${{{store['url_env']}}}" if store["url_env"] else _without_password(store["url"])
+    return tree
+
+
+class _Reading:
+    """One pass over a decoded TOML document."""
+
+    def __init__(self, document: dict[str, Any], tables: Tables, routers: Any) -> None:
+        self.document = document
+        self.tables = tables
+        self.routers = routers if routers is not None else _known_routers()
+
+    def config(self) -> Config:
+        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions")
+        for key in self.document:
+            if key not in known:
+                self.tables.note((key,), f"unknown table `{key}`", nearest(key, known, "known tables"))
+        upstreams = self._upstreams()
+        targets = self._targets()
+        routes = self._routes(upstreams, targets)
+        config = Config(
+            upstreams=upstreams,
+            targets=targets,
+            routes=routes,
+            server=self._single("server", Server),
+            ledger=self._single("ledger", LedgerConfig),
+            sessions=self._single("sessions", SessionsConfig),
+            file=self.tables.file,
+        )
+        if any(finding.severity == "error" for finding in self.tables.findings):
+            return config
+        return _resolved(msgspec.structs.replace(config, digest=_digest(effective(config))))
+
+    def _single(self, name: str, kind: type[Any]) -> Any:
+        table = self.document.get(name, {})
+        if isinstance(table, dict):
+            made = self.tables.struct(kind, table, (name,))
+            return kind() if made is WRONG else made
+        self.tables.note((name,), f"expected a table [{name}]")
+        return kind()
+
+    def _upstreams(self) -> dict[str, Upstream]:
+        upstreams = {}
+        for name, table, path in self.tables.named(self.document, "upstreams"):
+            upstream = self.tables.struct(Upstream, table, path)
+            if upstream is not WRONG:
+                _judge_upstream(upstream, path, self.tables)
+                upstreams[name] = msgspec.structs.replace(upstream, base_url=upstream.base_url.rstrip("/"))
+        return upstreams
+
+    def _targets(self) -> dict[TargetName, Target]:
+        targets = {}
+        for name, table, path in self.tables.named(self.document, "targets"):
+            target = self.tables.struct(Target, table, path)
+            if target is WRONG:
+                continue
+            upstreams = self.document.get("upstreams", {})
+            if target.upstream not in upstreams:
+                hint = nearest(target.upstream, upstreams, "upstreams") or "there is no [upstreams.NAME] yet"
+                self.tables.note((*path, "upstream"), f"unknown upstream `{target.upstream}`", hint)
+            if not target.model.strip():
+                self.tables.note((*path, "model"), "expected the name of a model, got a blank string")
+            targets[TargetName(name)] = target
+        return targets
+
+    def _routes(self, upstreams: dict[str, Upstream], targets: dict[TargetName, Target]) -> dict[str, Route]:
+        routes: dict[str, Route] = {}
+        taken: dict[str, str] = {}
+        for name, table, path in self.tables.named(self.document, "routes"):
+            route = self._route(name, table, path)
+            if route is None:
+                continue
+            for position, model in enumerate((name, *route.aliases)):
+                owner = taken.setdefault(model, name)
+                if owner != name or (position and model == name):
+                    where = (*path, "aliases", position - 1) if position else path
+                    self.tables.note(where, f"the model name `{model}` already belongs to route `{owner}`")
+            routes[name] = msgspec.structs.replace(route, policy=_policy(route, upstreams, targets))
+        if not self.document.get("routes"):
+            self.tables.note(("routes",), "no routes", "add a table [routes.NAME]; NAME is the model name clients send")
+        return routes
+
+    def _route(self, name: str, table: dict[str, Any], path: lines.Path) -> Route | None:
+        kinds = _members(self.routers)
+        kind = next((k for k in kinds if k.__struct_config__.tag == table.get("type")), None)
+        own = {field.encode_name for field in msgspec.structs.fields(kind)} if kind else set()
+        shared = {field.name for field in msgspec.structs.fields(RouteKeys)}
+        common = self.tables.struct(RouteKeys, {k: v for k, v in table.items() if k in shared}, path)
+        rest = {k: v for k, v in table.items() if k not in shared or k in own}
+        if kind is not None:
+            rest = self._known_keys(kind, own | shared | {kind.__struct_config__.tag_field or "type"}, rest, path)
+        router = self.tables.tagged(kinds, rest, path)
+        if router is WRONG or common is WRONG:
+            return None
+        named = list(targets_of(router))
+        if common.otherwise:
+            named.append((("otherwise",), common.otherwise))
+        declared = self.document.get("targets", {})
+        for where, target in named:
+            if target not in declared:
+                hint = nearest(target, declared, "targets") or "there is no [targets.NAME] yet"
+                self.tables.note((*path, *where), f"unknown target `{target}`", hint)
+        return Route(
+            name=name,
+            router=router,
+            strict=common.strict,
+            aliases=common.aliases,
+            otherwise=common.otherwise,
+            description=common.description,
+            targets=tuple(dict.fromkeys(target for _, target in named)),
+        )
+
+    def _known_keys(
+        self, kind: type[Struct], known: set[str], table: dict[str, Any], path: lines.Path
+    ) -> dict[str, Any]:
+        """`table` without the keys that neither a route nor its router has; they are noted with the nearest of both."""
+        for key in set(table) - known:
+            hint = nearest(key, known, f"keys of a {kind.__struct_config__.tag} route")
+            self.tables.note((*path, key), f"unknown key `{key}`", hint)
+        return {key: raw for key, raw in table.items() if key in known}
+
+
+_AUTHENTICATES = ("authorization", "x-api-key", "api-key", "proxy-authorization", "cookie")
+
+
+def _judge_upstream(upstream: Upstream, path: lines.Path, tables: Tables) -> None:
+    """Note what makes an upstream unusable beyond the types of its fields."""
+    if bool(upstream.base_url) == bool(upstream.script):
+        got = "both" if upstream.script else "neither"
+        tables.note(path, f"expected either `base_url` or `script`, got {got}")
+    if upstream.api_key_env and upstream.forward_auth:
+        tables.note((*path, "forward_auth"), "expected either `api_key_env` or `forward_auth`, got both")
+    if upstream.api_key_env and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", upstream.api_key_env):
+        # The value is not repeated: what stands here by mistake is often the key itself.
+        tables.note((*path, "api_key_env"), "expected the name of an environment variable, not a key")
+    for header in upstream.headers:
+        if header.lower() in _AUTHENTICATES:
+            hint = "put the key into an environment variable and name that in `api_key_env`"
+            tables.note(
+                (*path, "headers", header), f"`{header}` may not be set here: a file never holds a secret", hint
+            )
+    for name in ("max_retries", "connect_s", "first_byte_s", "idle_s", "max_connections"):
+        least = 0 if name == "max_retries" else 1e-9
+        if getattr(upstream, name) < least:
+            tables.note((*path, name), f"expected {'0 or more' if least == 0 else 'a number above 0'}")
+    if upstream.base_url:
+        _judge_url(upstream.base_url, (*path, "base_url"), tables)
+
+
+def _judge_url(url: str, path: lines.Path, tables: Tables) -> None:
+    example = "such as https://api.example.com/v1"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        tables.note(path, "not a URL", f"expected one {example}")
+        return
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        tables.note(path, "expected an http or https URL with a host", example)
+    elif parts.username or parts.password:
+        tables.note(path, "a URL may not hold credentials", "name an environment variable in `api_key_env`")
+    elif parts.query or parts.fragment:
+        tables.note(path, "a base URL has no query and no fragment", example)
+
+
+def _known_routers() -> Any:
+    import turnout.routing as routing
+
+    return typing.cast(Any, routing).RouterConfig
+
+
+def _members(union: Any) -> tuple[type[Struct], ...]:
+    return typing.get_args(union) or (union,)
+
+
+def _canonical(route: Route) -> dict[str, Any]:
+    tree: dict[str, Any] = msgspec.to_builtins(route.router, order="deterministic")
+    return {
+        **tree,
+        "strict": route.strict,
+        "aliases": list(route.aliases),
+        "otherwise": route.falls_to,
+        "description": route.description,
+    }
+
+
+def _policy(route: Route, upstreams: dict[str, Upstream], targets: dict[TargetName, Target]) -> str:
+    """Digest of what shapes the route's decisions and the models behind them; names for people are left out."""
+    canonical = _canonical(route)
+    for key in ("aliases", "description"):
+        del canonical[key]
+    models = {}
+    for name in {*route.targets, route.falls_to}:
+        target = targets.get(name)
+        if target is not None:
+            upstream = upstreams.get(target.upstream)
+            models[name] = (target.model, upstream.format if upstream else "", target.prompt, target.effort)
+    return _digest((canonical, models))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=6).hexdigest()
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(://[^/@:]*):[^/]*@", r"\1:***@", url)
+
+
+def _resolved(config: Config) -> Config:
+    """Scripts are found beside the file, wherever the gateway is started."""
+    folder = Path(config.file).parent
+    upstreams = {
+        name: msgspec.structs.replace(u, script=str(folder / u.script)) if u.script else u
+        for name, u in config.upstreams.items()
+    }
+    return msgspec.structs.replace(config, upstreams=upstreams)
+
+
+def _with_environment(config: Config, env: Mapping[str, str], tables: Tables) -> Config:
+    for path, variable in missing_secrets(config, env):
+        tables.note(path, *unset(variable))
+    replace = msgspec.structs.replace
+    if config.ledger.url_env:
+        config = replace(config, ledger=replace(config.ledger, url=env.get(config.ledger.url_env, "")))
+    if config.sessions.url_env:
+        config = replace(config, sessions=replace(config.sessions, url=env.get(config.sessions.url_env, "")))
+    return config
+
+
+def _accepted(config: Config | None, tables: Tables) -> Config:
+    errors = [finding for finding in tables.findings if finding.severity == "error"]
+    if errors or config is None:
+        raise errors[0].error(more=len(errors) - 1)
+    return config
