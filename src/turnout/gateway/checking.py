@@ -1,0 +1,218 @@
+"""Everything an operator should know of a configuration before serving it: errors, and warnings about what will surprise.
+
+`turnout check` prints what `check` finds. Serving needs only that there is no error.
+"""
+
+import importlib.util
+import ipaddress
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from turnout.gateway import lines
+from turnout.gateway.config import Config, Route, missing_secrets, read, unset
+from turnout.gateway.tables import Finding, Tables
+from turnout.pricing import Prices, Rates
+from turnout.routing.core import TargetName
+from turnout.upstream.target import Target
+
+_VENDORS = ("anthropic.com", "openai.com", "chatgpt.com")
+_EXTRAS = {"postgresql": ("psycopg", "postgres"), "redis": ("redis", "redis"), "rediss": ("redis", "redis")}
+
+
+def check(
+    text: str, file: str, env: Mapping[str, str], routers: Any = None, prices: Prices | None = None
+) -> tuple[Config | None, list[Finding]]:
+    """The configuration (None if it has errors that keep it from being built) and all findings, in the order of the file.
+
+    `prices`: where to look prices up; None = the shipped snapshot. `routers`: as for `config.parse`.
+    """
+    config, tables = read(text, file, routers)
+    if config is not None:
+        _Checks(config, tables, prices or Prices.load()).run(env)
+    order = sorted(tables.findings, key=lambda f: (f.line or 0, f.key, f.message))
+    return config, order
+
+
+class _Checks:
+    def __init__(self, config: Config, tables: Tables, prices: Prices) -> None:
+        self.config = config
+        self.tables = tables
+        self.rates = {name: _rates(target, config, prices) for name, target in config.targets.items()}
+
+    def run(self, env: Mapping[str, str]) -> None:
+        for path, variable in missing_secrets(self.config, env):
+            self.tables.note(path, *unset(variable))
+        self._upstreams()
+        self._targets()
+        for route in self.config.routes.values():
+            for path, router in _routers(route.router, ("routes", route.name)):
+                self._router(path, router)
+        self._stores()
+
+    def warn(self, path: lines.Path, message: str, hint: str = "") -> None:
+        self.tables.note(path, message, hint, "warning")
+
+    def _upstreams(self) -> None:
+        used = {target.upstream for target in self.config.targets.values()}
+        for name, upstream in self.config.upstreams.items():
+            path = ("upstreams", name)
+            if name not in used:
+                self.warn(path, "no target uses this upstream")
+            if upstream.script and not Path(upstream.script).is_file():
+                self.tables.note((*path, "script"), f"no such file: {upstream.script}", "the path starts at this file")
+            parts = urlsplit(upstream.base_url)
+            host = parts.hostname or ""
+            secret = upstream.api_key_env or upstream.forward_auth
+            if parts.scheme == "http" and secret and not _local(host):
+                self.warn((*path, "base_url"), f"keys travel unencrypted to {host}", "use https")
+            if upstream.forward_auth and not _local(host) and not host.endswith(_VENDORS):
+                self.warn(
+                    (*path, "forward_auth"),
+                    f"the clients' own credentials go to {host}",
+                    "forward them only to the vendor that issued them",
+                )
+
+    def _targets(self) -> None:
+        used = {name for route in self.config.routes.values() for name in (*route.targets, route.falls_to)}
+        seen: dict[bytes, str] = {}
+        for name, target in self.config.targets.items():
+            path = ("targets", name)
+            if name not in used:
+                self.warn(path, "no route uses this target", "remove it, or name it in a route")
+            twin = seen.setdefault(msgspec.json.encode(target, order="sorted"), name)
+            if twin != name:
+                self.warn((*path, "model"), f"the same model with the same settings as target `{twin}`")
+            price = target.price
+            if price is not None:
+                for key in price.__struct_fields__:
+                    if (getattr(price, key) or 0) < 0:
+                        self.tables.note((*path, "price", key), "a price may not be negative")
+            if self.config.upstreams[target.upstream].script:
+                continue
+            if self.rates[name] is None:
+                hint = "add price = { input = ..., output = ... } (USD per million tokens) or price_id"
+                self.warn(path, f"no price is known for `{target.model}`: its turns count as unpriced", hint)
+            if target.context_window is None:
+                hint = "add context_window = TOKENS, so that a prompt too long for it goes elsewhere at once"
+                self.warn(path, f"the context window of `{target.model}` is not stated", hint)
+
+    def _router(self, path: lines.Path, router: Struct) -> None:
+        fields = {field: getattr(router, field) for field in router.__struct_fields__}
+        self._tiers(path, fields)
+        weights = fields.get("weights")
+        if isinstance(weights, (tuple, list)):
+            weights = dict(enumerate(weights))
+        for key, weight in weights.items() if isinstance(weights, dict) else ():
+            if weight == 0:
+                which = (
+                    fields["targets"][key] if isinstance(key, int) and len(fields.get("targets") or ()) > key else key
+                )
+                self.warn((*path, "weights", key), f"weight 0: `{which}` is never chosen")
+        if fields.get("picker") == "capable_first":
+            self.warn(
+                (*path, "picker"),
+                "capable_first is uncalibrated, and its threshold does not mean the same risk as that of efficient_first",
+                "carry no threshold over from one picker to the other; measure both on your own turns",
+            )
+        concerns = getattr(router, "concerns", None)
+        for field, message in concerns() if callable(concerns) else ():
+            self.warn((*path, field), message)
+
+    def _tiers(self, path: lines.Path, fields: dict[str, Any]) -> None:
+        """A pair of tiers must be two models, the dearer one on top."""
+        for low, high in (("efficient", "capable"), ("weak", "strong")):
+            below, above = fields.get(low), fields.get(high)
+            if not isinstance(below, str) or not isinstance(above, str):
+                continue
+            a, b = self.config.targets[TargetName(below)], self.config.targets[TargetName(above)]
+            if below == above:
+                self.warn((*path, high), f"{low} and {high} are the same target: every turn goes to `{below}`")
+            elif (a.upstream, a.model, a.effort) == (b.upstream, b.model, b.effort):
+                self.warn((*path, high), f"{low} and {high} are the same model, `{a.model}`")
+            elif _dearer(self.rates[TargetName(below)], self.rates[TargetName(above)]):
+                hint = f"swap them, or check the prices of `{below}` and `{above}`"
+                self.warn((*path, low), f"the {low} tier `{below}` is dearer than the {high} tier `{above}`", hint)
+            judge = self.config.targets.get(TargetName(str(fields.get("judge", ""))))
+            if judge is not None and (judge.upstream, judge.model) == (a.upstream, a.model):
+                self.warn((*path, "judge"), f"the judge is the {low} model itself, and shares its rate limit")
+
+    def _stores(self) -> None:
+        for name, store in (("ledger", self.config.ledger), ("sessions", self.config.sessions)):
+            if store.url_env:
+                continue
+            path = (name, "url")
+            scheme = store.url.split(":", 1)[0].split("+")[0]
+            known = ("sqlite", "postgresql") if name == "ledger" else ("memory", "redis", "rediss")
+            if scheme not in known:
+                self.tables.note(path, f"unknown kind of store `{scheme}`", f"one of: {', '.join(known)}")
+            elif scheme in _EXTRAS and importlib.util.find_spec(_EXTRAS[scheme][0]) is None:
+                extra = _EXTRAS[scheme][1]
+                self.tables.note(path, f"{scheme} needs an extra", f"pip install 'turnout[{extra}]'")
+            if "@" in store.url and urlsplit(store.url).password:
+                self.warn(
+                    path, "a password stands in the file", "put the URL into a variable and name that in `url_env`"
+                )
+            folder = Path(store.url.removeprefix("sqlite:///").split("?")[0]).parent
+            if scheme == "sqlite" and not folder.is_dir():
+                self.tables.note(path, f"no such folder: {folder}", "create it first")
+
+
+def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct]]:
+    """A router and the structs nested in it, with their paths."""
+    yield path, router
+    for field in msgspec.structs.fields(router):
+        value = getattr(router, field.name)
+        if isinstance(value, Struct):
+            yield from _routers(value, (*path, field.encode_name))
+        elif isinstance(value, (tuple, list)):
+            for i, item in enumerate(value):
+                if isinstance(item, Struct):
+                    yield from _routers(item, (*path, field.encode_name, i))
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                if isinstance(item, Struct):
+                    yield from _routers(item, (*path, field.encode_name, key))
+
+
+def _rates(target: Target, config: Config, prices: Prices) -> Rates | None:
+    base_url = config.upstreams[target.upstream].base_url
+    return prices.rates(target.price_id or target.model, base_url=base_url, override=target.price)
+
+
+def _dearer(below: Rates | None, above: Rates | None) -> bool:
+    """Whether the lower tier costs more, for input and output alike or for one of them at equal other."""
+    if below is None or above is None:
+        return False
+    pairs = ((below.input, above.input), (below.output, above.output))
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return bool(known) and all(a >= b for a, b in known) and any(a > b for a, b in known)
+
+
+def _local(host: str) -> bool:
+    """Whether a host is this machine or a private network."""
+    if (
+        host == "localhost"
+        or host.endswith((".localhost", ".local", ".internal"))
+        or ("." not in host
+        and ":" not in host)
+    ):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_private
+
+
+def summary(config: Config) -> list[tuple[str, str, str]]:
+    """The routes as (name, router type, targets) for people."""
+    return [(route.name, _kind(route), ", ".join(route.targets)) for route in config.routes.values()]
+
+
+def _kind(route: Route) -> str:
+    return str(type(route.router).__struct_config__.tag)  # type: ignore[attr-defined]  # routers are structs
