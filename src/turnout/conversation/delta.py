@@ -117,9 +117,12 @@ class Folding:
 
     def _close(self) -> None:
         if self._open is not None:
-            self._parts.append(grown(self._open, "".join(self._pieces)) if self._pieces else self._open)
+            self._parts.append(self._grown(self._open))
             self._open = None
         self._pieces.clear()
+
+    def _grown(self, part: Part) -> Part:
+        return grown(part, "".join(self._pieces)) if self._pieces else part
 
     @property
     def complete(self) -> bool:
@@ -128,11 +131,10 @@ class Folding:
 
     @property
     def reply(self) -> Reply:
-        """The reply so far, whole once `complete`."""
-        self._close()
+        """The reply so far, whole once `complete`. Reading it early changes nothing."""
         begin, end = self._begin, self._end or End("end", begin_usage(self._begin))
         return Reply(
-            parts=tuple(self._parts),
+            parts=(*self._parts, self._grown(self._open)) if self._open is not None else tuple(self._parts),
             stop=end.stop,
             usage=end.usage if end.usage is not None else begin.usage,
             id=begin.id,

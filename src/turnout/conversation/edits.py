@@ -1,6 +1,7 @@
 """Changes a router may ask for on the way to a model: a closed union, applied to native bodies by the codecs and to the
 neutral form by `apply`. Applying an edit twice gives the same as once."""
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -26,7 +27,8 @@ class Instruction(Struct, frozen=True, tag="instruction", tag_field="edit"):
 
 
 class DropForeignReasoning(Struct, frozen=True, tag="drop_foreign_reasoning", tag_field="edit"):
-    """Remove reasoning that only its issuer can read: signed or redacted thinking and encrypted reasoning items."""
+    """Remove reasoning that only its issuer can read: signed or redacted thinking, and the payload of encrypted reasoning
+    items (a readable summary stays). Plain, unsigned reasoning stays."""
 
 
 class Effort(Struct, frozen=True, tag="effort", tag_field="edit"):
@@ -45,8 +47,7 @@ def apply(conversation: Conversation, settings: Settings, edits: tuple[Edit, ...
             case Note():
                 conversation = _with_note(conversation, edit.text)
             case Instruction():
-                first = conversation.system[0] if len(conversation.system) else None
-                if not (isinstance(first, Text) and first.text == edit.text):
+                if not _begins_with(conversation.system, edit.text):
                     conversation = msgspec.structs.replace(
                         conversation, system=(Text(edit.text), *conversation.system), system_flat=False
                     )
@@ -61,8 +62,7 @@ def apply(conversation: Conversation, settings: Settings, edits: tuple[Edit, ...
 def _with_note(conversation: Conversation, text: str) -> Conversation:
     last = conversation.messages[-1] if len(conversation.messages) else None
     if last is not None and last.role == "user":
-        tail = last.parts[-1] if last.parts else None
-        if isinstance(tail, Text) and tail.text == text:
+        if _begins_with(reversed(last.parts), text):
             return conversation
         noted = msgspec.structs.replace(last, parts=(*last.parts, Text(text)), flat=False)
         messages: tuple[Message, ...] = (*conversation.messages[:-1], noted)
@@ -71,16 +71,33 @@ def _with_note(conversation: Conversation, text: str) -> Conversation:
     return msgspec.structs.replace(conversation, messages=messages, roles=())
 
 
-def _without_reasoning(conversation: Conversation) -> Conversation:
-    def keep(part: Part) -> bool:
-        return not isinstance(part, Reasoning)
+def _begins_with(parts: Iterable[Part], text: str) -> bool:
+    """Whether `text` is one of the text parts that `parts` begin with (edits of one kind may stand side by side)."""
+    for part in parts:
+        if not isinstance(part, Text):
+            return False
+        if part.text == text:
+            return True
+    return False
 
+
+def _without_reasoning(conversation: Conversation) -> Conversation:
     messages = []
     for message in conversation.messages:
-        if message.role == "assistant" and not all(keep(p) for p in message.parts):
-            left = tuple(p for p in message.parts if keep(p))
-            if not left:
+        if message.role == "assistant" and any(isinstance(p, Reasoning) for p in message.parts):
+            left = tuple(p for p in map(_readable, message.parts) if p is not None)
+            if message.parts and not left:
                 continue
-            message = msgspec.structs.replace(message, parts=left)
+            if left != message.parts:
+                message = msgspec.structs.replace(message, parts=left)
         messages.append(message)
     return msgspec.structs.replace(conversation, messages=tuple(messages), roles=())
+
+
+def _readable(part: Part) -> Part | None:
+    """`part` without what only its issuer can read; None when nothing is left. Unsigned reasoning is ordinary text."""
+    if not isinstance(part, Reasoning) or not (part.signature or part.encrypted or part.redacted):
+        return part
+    if part.signature or part.redacted or not part.text:
+        return None
+    return msgspec.structs.replace(part, encrypted=None, id=None)

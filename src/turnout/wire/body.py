@@ -5,7 +5,7 @@ fields. That is what makes a same-format relay exact.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -14,10 +14,10 @@ from turnout.errors import ClientError
 
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
 _WHITE = re.compile(rb"[ \t\r\n]*")
-_NESTED = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NESTED = re.compile(rb'[\[\]{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class Span(NamedTuple):
@@ -36,14 +36,26 @@ def fields(body: bytes) -> dict[str, msgspec.Raw]:
         raise ClientError("the body must be a JSON object", code="invalid_json") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ClientError(f"the body is not valid JSON: {error}", code="invalid_json") from None
+    except RecursionError:
+        raise ClientError("the body is nested too deeply", code="invalid_json") from None
 
 
 def spans(body: bytes, only: str | None = None) -> dict[str, Span]:
     """Where every top-level member of a JSON object lies (the last one of a repeated key, as decoders see it).
 
-    `only`: stop at the first member of this name, for the common case of one value near the front.
+    `only`: stop at the first member of this name, for the common case of one value near the front. `body` must be known to
+    be a JSON object (see `fields`).
     """
     found: dict[str, Span] = {}
+    for key, span in members(body):
+        found[key] = span
+        if key == only:
+            break
+    return found
+
+
+def members(body: bytes) -> Iterator[tuple[str, Span]]:
+    """Every top-level member of a JSON object in order, repeated keys too."""
     raws: dict[str, msgspec.Raw] | None = None
     at = _after_white(body, body.index(b"{") + 1)
     while body[at : at + 1] == b'"':
@@ -59,44 +71,42 @@ def spans(body: bytes, only: str | None = None) -> dict[str, Span]:
             end = _nested_end(body, start, raws[key])
         else:
             end = _SCALAR.match(body, start).end()  # type: ignore[union-attr]  # a value starts here
-        found[key] = Span(at, start, end)
-        if key == only:
-            return found
+        yield key, Span(at, start, end)
         at = _after_white(body, end)
         if body[at : at + 1] != b",":
             break
         at = _after_white(body, at + 1)
-    return found
 
 
 def splice(body: bytes, changes: Mapping[str, bytes | None]) -> bytes:
     """`body` with top-level values replaced by JSON text; a new key goes last; None removes the key; the rest untouched.
 
-    Splicing the same changes twice gives the same bytes as once.
+    A repeated key is replaced or removed wherever it stands: decoders differ in which one they believe. Splicing the same
+    changes twice gives the same bytes as once.
     """
-    places = spans(body)
+    found = list(members(body))
     edits: list[tuple[int, int, bytes]] = []
-    added: list[bytes] = []
-    members = list(places.values())
-    for key, value in changes.items():
-        place = places.get(key)
-        if place is None:
-            if value is not None:
-                added.append(msgspec.json.encode(key) + b":" + value)
-        elif value is not None:
-            edits.append((place.start, place.end, value))
-        else:
-            edits.append((*_removal(members, place), b""))
+    for key, span in found:
+        value = changes.get(key)
+        if value is not None:
+            edits.append((span.start, span.end, value))
+    gone = [changes.get(key, b"") is None for key, _ in found]
+    edits += [(start, end, b"") for start, end in _removals([span for _, span in found], gone)]
+    there = {key for key, _ in found}
+    added = [
+        msgspec.json.encode(key) + b":" + value
+        for key, value in changes.items()
+        if value is not None and key not in there
+    ]
     if added:
         close = body.rindex(b"}")
-        kept = len(places) - sum(1 for key, value in changes.items() if value is None and key in places)
-        edits.append((close, close, (b"," if kept else b"") + b",".join(added)))
+        edits.append((close, close, (b"" if all(gone) else b",") + b",".join(added)))
     edits.sort()
     pieces: list[bytes] = []
     at = 0
     for start, end, value in edits:
-        pieces += (body[at : max(start, at)], value)
-        at = max(end, at)
+        pieces += (body[at:start], value)
+        at = end
     pieces.append(body[at:])
     return b"".join(pieces)
 
@@ -104,17 +114,23 @@ def splice(body: bytes, changes: Mapping[str, bytes | None]) -> bytes:
 def restamp(body: bytes, model: bytes) -> bytes:
     """`body` with the value of its top-level `model` replaced by `model` (JSON text); the rest byte for byte."""
     place = spans(body, "model").get("model")
-    if place is None:
+    # A second `model` further on would be the one the upstream believes, also when it is spelled with escapes.
+    if place is None or body.find(b'"model"', place.end) >= 0 or body.find(b"\\u006", place.end) >= 0:
         return splice(body, {"model": model})
     return body[: place.start] + model + body[place.end :]
 
 
-def _removal(members: list[Span], place: Span) -> tuple[int, int]:
-    """The bytes to cut so that `place` goes together with one comma beside it."""
-    index = members.index(place)
-    if index + 1 < len(members):
-        return place.key, members[index + 1].key
-    return (members[index - 1].end if index else place.key), place.end
+def _removals(places: list[Span], gone: list[bool]) -> Iterator[tuple[int, int]]:
+    """The bytes to cut so that every member that is `gone` goes together with one comma beside it."""
+    first = None
+    for index, place in enumerate(places):
+        if gone[index]:
+            first = index if first is None else first
+        elif first is not None:
+            yield places[first].key, place.key
+            first = None
+    if first is not None:
+        yield places[first - 1].end if first else places[0].key, places[-1].end
 
 
 def _after_white(body: bytes, at: int) -> int:

@@ -77,7 +77,7 @@ def custom_input(arguments: str) -> str:
     """The raw input of a custom tool that was offered as a function with one `input` argument."""
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return arguments
     if isinstance(value, dict) and isinstance(value.get("input"), str):
         text: str = value["input"]
