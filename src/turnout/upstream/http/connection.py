@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from math import inf
 from typing import TYPE_CHECKING, cast
 
@@ -224,11 +225,21 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def eof_received(self) -> None:
-        if self.response is not None and self._until_eof:
+        if self.response is not None and self._until_eof and self._ended_on_purpose():
             self._reusable = False
             self._finish()
         else:
             self._lost(None)
+
+    def _ended_on_purpose(self) -> bool:
+        # Over TLS anybody on the way can end a connection; the server signs its own end (close_notify), and after it
+        # a read gives nothing, where otherwise it would ask for more. Not every event loop tells the two apart.
+        assert self._transport is not None
+        tls = self._transport.get_extra_info("ssl_object")
+        try:
+            return tls is None or tls.read(1) == b""
+        except ssl.SSLError:
+            return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost(exc)
