@@ -155,11 +155,15 @@ def test_after_a_restamp_every_decoder_sees_the_new_model(body, model):
     others = [body[s.key : s.end] for key, s in members(body) if key != "model"]
     assert [stamped[s.key : s.end] for key, s in members(stamped) if key != "model"] == others
     assert restamp(stamped, msgspec.json.encode(model)) == stamped
+    read = plain(body).get("model")
+    if isinstance(read, str) and [key for key, _ in members(body)].count("model") == 1:
+        assert restamp(body, msgspec.json.encode(model), read) == stamped
 
 
 def test_a_second_model_spelled_with_escapes_is_restamped_too():
     body = rb'{"model":"a","x":[1],"mod\u0065l":"b"}'
     assert json.loads(restamp(body, b'"c"')) == {"model": "c", "x": [1]}
+    assert json.loads(restamp(body, b'"c"', "b")) == {"model": "c", "x": [1]}
 
 
 def test_neighbouring_members_at_the_end_go_together():

@@ -207,13 +207,11 @@ def test_every_known_spelling_is_classified(kind, row):
     assert classify(*row) == kind
 
 
-@pytest.mark.parametrize("row", OVERFLOW, ids=lambda row: str(row[-1])[:60])
+@pytest.mark.parametrize("row", [row for row in OVERFLOW if row[0] != 413 or row[1]], ids=lambda row: str(row[-1])[:60])
 def test_an_overflow_is_recognised_inside_a_stream_too(row):
-    status, code, type_, message = row
-    if status == 413 and not message.startswith("Request"):
-        pytest.skip("only the status says so")
-    assert classify(None if status != 413 else 413, code, type_, message) == "overflow"
-    assert classify(200 if status != 413 else 413, code, type_, message) == "overflow"
+    _, code, type_, message = row
+    assert classify(None, code, type_, message) == "overflow"
+    assert classify(200, code, type_, message) == "overflow"
 
 
 def test_echoed_input_far_down_the_message_does_not_decide():

@@ -111,12 +111,20 @@ def splice(body: bytes, changes: Mapping[str, bytes | None]) -> bytes:
     return b"".join(pieces)
 
 
-def restamp(body: bytes, model: bytes) -> bytes:
-    """`body` with the value of its top-level `model` replaced by `model` (JSON text); the rest byte for byte."""
+def restamp(body: bytes, model: bytes, read: str | None = None) -> bytes:
+    """`body` with the value of its top-level `model` replaced by `model` (JSON text); the rest byte for byte.
+
+    `read`: the model that a decoder has read from `body`, where known. It spares looking through a long body for a second
+    `model`, which would be the one an upstream believes.
+    """
     place = spans(body, "model").get("model")
-    # A second `model` further on would be the one the upstream believes, also when it is spelled with escapes.
-    if place is None or body.find(b'"model"', place.end) >= 0 or body.find(b"\\u006", place.end) >= 0:
+    if place is None:
         return splice(body, {"model": model})
+    if read is None or body[place.start : place.end] != msgspec.json.encode(read):
+        # A second one may be spelled with escapes, too.
+        repeated = body.find(b'"model"', place.end) >= 0 or body.find(b"\\u006", place.end) >= 0
+        if repeated:
+            return splice(body, {"model": model})
     return body[: place.start] + model + body[place.end :]
 
 
