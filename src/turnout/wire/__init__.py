@@ -1,1 +1,10 @@
 """Wire formats: bytes <-> conversation."""
+
+from turnout.conversation import Format
+from turnout.wire.chat import CHAT
+from turnout.wire.codec import Codec
+
+CODECS: dict[Format, Codec] = {
+    "openai_chat": CHAT,
+}
+"""Every wire format by its name in configuration."""

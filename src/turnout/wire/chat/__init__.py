@@ -1,0 +1,7 @@
+"""OpenAI Chat Completions."""
+
+from turnout.wire.chat.codec import ChatCodec
+
+CHAT = ChatCodec()
+
+__all__ = ["CHAT", "ChatCodec"]
