@@ -141,10 +141,10 @@ async def _leak_nothing(test: Callable[..., Awaitable[None]], arguments: dict[st
     before = open_files()
     async with asyncio.timeout(20):
         await test(**arguments)
-    for _ in range(200):
+    for _ in range(1000):
         if open_files() <= before and len(asyncio.all_tasks()) == 1:
             break
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.001)
     assert open_files() <= before
     assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -1,6 +1,7 @@
 """TLS, proxies, IPv6: the ways to an origin."""
 
 import asyncio
+import socket
 import ssl
 
 import pytest
@@ -8,6 +9,7 @@ import trustme
 
 from turnout.errors import UpstreamError
 from turnout.upstream.http import Client, Timeouts, Url
+from turnout.upstream.http.connect import first_to_answer
 
 WAIT = Timeouts(connect_s=5, first_byte_s=5, idle_s=5, write_s=5)
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -107,7 +109,7 @@ async def test_a_handshake_that_hangs(serve, cancelled):
     async with serve(silent) as server:
         for _ in range(2):
             url = Url(f"https://127.0.0.1:{server.port}/")
-            task = asyncio.create_task(client.send("GET", url, [], b"", Timeouts(connect_s=5 if cancelled else 0.1)))
+            task = asyncio.create_task(client.send("GET", url, [], b"", Timeouts(connect_s=5 if cancelled else 0.07)))
             await asyncio.sleep(0.05)
             if cancelled:
                 task.cancel()
@@ -148,7 +150,7 @@ async def test_a_slow_reader_holds_a_tls_server_back(serve, server_tls, trusting
     client = Client(ssl_context=trusting)
     async with serve(flood, server_tls) as server:
         response = await client.send("GET", Url(f"https://localhost:{server.port}/"), [], b"", WAIT)
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.1)
         assert sent < total
         got = 0
         while (data := await response.next()) is not None:
@@ -302,7 +304,7 @@ async def test_a_proxy_that_never_answers(serve, monkeypatch, hangs):
         monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.port}")
         client = Client()
         with pytest.raises(UpstreamError, match=r"\(proxy\)$") as caught:
-            await client.send("GET", Url("https://model.example/"), [], b"", Timeouts(connect_s=0.1))
+            await client.send("GET", Url("https://model.example/"), [], b"", Timeouts(connect_s=0.05))
         assert caught.value.kind == ("timeout" if hangs else "unavailable")
         await proxy.empty()
         await client.close()
@@ -316,4 +318,46 @@ async def test_no_proxy_goes_straight(serve, monkeypatch):
         assert await get(client, f"http://127.0.0.1:{server.port}/") == b"ok"
         monkeypatch.delenv("no_proxy")  # Read once, at construction.
         assert await get(client, f"http://127.0.0.1:{server.port}/") == b"ok"
+        await client.close()
+
+
+# Names with several addresses
+
+
+async def test_an_address_that_leads_nowhere_does_not_hold_up_the_next(serve):
+    refused, silent = socket.socket(), socket.socket()
+    refused.bind(("127.0.0.1", 0))
+    silent.bind(("127.0.0.1", 0))
+    silent.listen(0)
+    fillers = [socket.socket() for _ in range(8)]
+    for filler in fillers:
+        filler.setblocking(False)
+        filler.connect_ex(silent.getsockname())
+    loop = asyncio.get_running_loop()
+
+    async def handle(peer):
+        await peer.gone()
+
+    async with serve(handle) as server:
+        good = ("127.0.0.1", server.port)
+        for others in ([refused], [refused, silent]):
+            addresses = [sock.getsockname() for sock in others]
+            transport, _ = await first_to_answer(loop, [*addresses, good, *addresses])
+            assert transport.get_extra_info("peername") == good
+            transport.abort()
+        with pytest.raises(ConnectionRefusedError):
+            await first_to_answer(loop, [refused.getsockname()] * 3)
+        task = asyncio.create_task(first_to_answer(loop, [silent.getsockname()] * 3))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    for sock in (refused, silent, *fillers):
+        sock.close()
+
+
+async def test_localhost_is_found_in_either_family(serve):
+    client = Client()
+    async with serve(answer) as server:
+        assert await get(client, f"http://localhost:{server.port}/") == b"ok"
         await client.close()

@@ -1,13 +1,19 @@
 """Opening a connection: TCP, then a tunnel through the proxy if there is one, then TLS if the origin asks for it."""
 
 import asyncio
+import socket
 import ssl
+from collections import deque
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from turnout.errors import UpstreamError, UpstreamFault
 from turnout.upstream.http.connection import Connection
 from turnout.upstream.http.proxy import Proxy
 from turnout.upstream.http.url import Url
 
+# The next address is tried when the one before has failed or has been silent for so long (RFC 8305).
+_STAGGER_S = 0.25
 # A proxy's answer to CONNECT has no business being longer.
 _TUNNEL_HEAD_LIMIT = 16 * 1024
 
@@ -59,6 +65,47 @@ def connect_request(url: Url, proxy: Proxy) -> bytes:
     return head + b"\r\n"
 
 
+async def _resolve(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[tuple[str, int]]:
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys((str(entry[4][0]), port) for entry in found))
+    if len(addresses) > 2:  # Alternate between IPv6 and IPv4, so that one that leads nowhere costs one step only.
+        first = [address for address in addresses if (":" in address[0]) == (":" in addresses[0][0])]
+        others = [address for address in addresses if address not in first]
+        pairs = zip_longest(first, others)
+        addresses = [address for pair in pairs for address in pair if address is not None]
+    return addresses
+
+
+async def first_to_answer(
+    loop: asyncio.AbstractEventLoop, addresses: Sequence[tuple[str, int]]
+) -> tuple[asyncio.Transport, Opening]:
+    """Connects to the addresses in order, overlapping; the first that answers wins, the rest are dropped.
+    The last OSError if none does."""
+    if len(addresses) == 1:
+        return await loop.create_connection(Opening, *addresses[0])
+    waiting = deque(addresses)
+    attempts: set[asyncio.Task[tuple[asyncio.Transport, Opening]]] = set()
+    error: BaseException | None = None
+    try:
+        while waiting or attempts:
+            if waiting:
+                attempts.add(loop.create_task(loop.create_connection(Opening, *waiting.popleft())))
+            patience = _STAGGER_S if waiting else None
+            done, _ = await asyncio.wait(attempts, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            for attempt in done:
+                attempts.remove(attempt)
+                error = attempt.exception()
+                if error is None:
+                    return attempt.result()
+        raise error or OSError("the name has no address")
+    finally:
+        for attempt in attempts:
+            attempt.cancel()
+        for outcome in await asyncio.gather(*attempts, return_exceptions=True):
+            if not isinstance(outcome, BaseException):
+                outcome[0].abort()
+
+
 async def connect(
     connection: Connection, url: Url, proxy: Proxy | None, context: ssl.SSLContext | None, within_s: float
 ) -> None:
@@ -74,7 +121,7 @@ async def connect(
 
     try:
         async with asyncio.timeout(within_s):
-            transport, opening = await loop.create_connection(Opening, host, port)
+            transport, opening = await first_to_answer(loop, await _resolve(loop, host, port))
             if context is not None and proxy is not None:
                 phase = "proxy"
                 problem = await opening.tunnel(transport, url, proxy)
