@@ -1,0 +1,232 @@
+"""Edits on a native Messages body. Only the level that changes is re-spelled: cache markers, white space and unknown fields
+elsewhere stay byte for byte, and the same edit twice gives the same bytes as once."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
+from turnout.conversation.edits import Effort
+from turnout.errors import ClientError
+from turnout.wire.anthropic.write_settings import LEVELS
+from turnout.wire.body import fields, spans, splice
+
+_RAW_LIST = msgspec.json.Decoder(list[Raw])
+_ANY = msgspec.json.Decoder()
+_encode = msgspec.json.encode
+_WHITE = b" \t\r\n"
+_REASONING = frozenset(("thinking", "redacted_thinking"))
+
+
+def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
+    """`body` with `edits` applied in order."""
+    for edit in edits:
+        changes = _changes(fields(body), edit)
+        if changes:
+            body = splice(body, changes)
+    return body
+
+
+def _changes(top: dict[str, Raw], edit: Edit) -> dict[str, bytes | None]:
+    match edit:
+        case Note():
+            return _note(top, edit.text)
+        case Instruction():
+            return _instruction(top, edit.text)
+        case Effort():
+            return _effort(top, edit.level)
+        case DropForeignReasoning():
+            return _without_reasoning(top)
+
+
+def _note(top: dict[str, Raw], text: str) -> dict[str, bytes | None]:
+    messages = bytes(top.get("messages", b"[]"))
+    places = _elements(messages, "messages")
+    block = _text_block(text)
+    if not places or _role(messages[slice(*places[-1])]) != "user":
+        turn = b'{"role":"user","content":[' + block + b"]}"
+        return {"messages": _appended(messages, turn, bool(places))}
+    start, end = places[-1]
+    last = messages[start:end]
+    content = spans(last).get("content")
+    if content is None:
+        raise ClientError(f"messages[{len(places) - 1}].content: this field is required")
+    old = last[content.start : content.end]
+    new = _with_block(old, block, text)
+    if new is old:
+        return {}
+    return {"messages": messages[: start + content.start] + new + messages[start + content.end :]}
+
+
+def _with_block(content: bytes, block: bytes, text: str) -> bytes:
+    """`content` (a string or list of blocks) with a text block at its end, or itself when it ends so already."""
+    value = _ANY.decode(content)
+    if isinstance(value, str):
+        if value == text:
+            return content
+        return b"[" + (b'{"type":"text","text":' + content + b"}," if value else b"") + block + b"]"
+    if not isinstance(value, list):
+        raise ClientError("messages: the content of the last message is neither text nor blocks", param="messages")
+    if _stands(reversed(value), text):
+        return content
+    return _appended(content, block, bool(value))
+
+
+def _instruction(top: dict[str, Raw], text: str) -> dict[str, bytes | None]:
+    block = _text_block(text)
+    system = bytes(top["system"]) if "system" in top else b"null"
+    value = _ANY.decode(system)
+    if value is None or value == "":
+        return {"system": b"[" + block + b"]"}
+    if isinstance(value, str):
+        return {"system": b"[" + block + b',{"type":"text","text":' + system + b"}]"}
+    if not isinstance(value, list):
+        raise ClientError("system: expected a string or a list of text blocks", param="system")
+    if _stands(value, text):
+        return {}
+    return {"system": b"[" + block + (b"," if value else b"") + system[1:]}
+
+
+def _effort(top: dict[str, Raw], level: str) -> dict[str, bytes | None]:
+    config = _object(top, "output_config")
+    if level == "none":
+        changes: dict[str, bytes | None] = {}
+        if config.pop("effort", None) is not None:
+            changes["output_config"] = _encode(config) if config else None
+        return {**changes, **_thinking_off(top)}
+    native = LEVELS.get(level, level)
+    if config.get("effort") == native:
+        return {}
+    return {"output_config": _encode({**config, "effort": native})}
+
+
+def _thinking_off(top: dict[str, Raw]) -> dict[str, bytes | None]:
+    """Switch thinking off, and with it the context edits that Messages takes only beside thinking."""
+    thinking = _object(top, "thinking")
+    if not thinking or thinking.get("type") == "disabled":
+        return {}
+    changes: dict[str, bytes | None] = {"thinking": b'{"type":"disabled"}'}
+    management = _object(top, "context_management")
+    edits = management.get("edits")
+    if isinstance(edits, list):
+        kept = [e for e in edits if not (isinstance(e, dict) and str(e.get("type")).startswith("clear_thinking"))]
+        if len(kept) < len(edits):
+            management["edits"] = kept
+            changes["context_management"] = _encode(management) if kept or len(management) > 1 else None
+    return changes
+
+
+def _without_reasoning(top: dict[str, Raw]) -> dict[str, bytes | None]:
+    messages = bytes(top.get("messages", b"[]"))
+    if b"thinking" not in messages:
+        return {}
+    places = _elements(messages, "messages")
+    kept: list[tuple[int, int, bytes]] = []
+    changed: set[int] = set()
+    for i, (start, end) in enumerate(places):
+        old = messages[start:end]
+        new = _message_without_reasoning(old) if b"thinking" in old else old
+        if new is not old:
+            changed.add(i)
+        if new is not None:
+            kept.append((start, end, new))
+    if not changed:
+        return {}
+    changes: dict[str, bytes | None] = {"messages": _rejoined(messages, places, kept)}
+    if _object(top, "thinking").get("type") == "enabled" and _loop_lost_its_lead(messages, places, changed):
+        # With a fixed budget Messages wants the tool loop in progress to start with its thinking, which is gone now.
+        changes.update(_thinking_off(top))
+    return changes
+
+
+def _message_without_reasoning(message: bytes) -> bytes | None:
+    """The message without its thinking blocks: itself when it has none, None when nothing else is in it."""
+    if _role(message) != "assistant":
+        return message
+    content = spans(message).get("content")
+    if content is None or message[content.start : content.start + 1] != b"[":
+        return message
+    array = message[content.start : content.end]
+    places = _elements(array, "content")
+    values = _ANY.decode(array)
+    left = [
+        (start, end, array[start:end])
+        for (start, end), value in zip(places, values, strict=True)
+        if not (isinstance(value, dict) and value.get("type") in _REASONING)
+    ]
+    if len(left) == len(places):
+        return message
+    if not left:
+        return None
+    return message[: content.start] + _rejoined(array, places, left) + message[content.end :]
+
+
+def _loop_lost_its_lead(messages: bytes, places: list[tuple[int, int]], changed: set[int]) -> bool:
+    """Whether the body ends inside a tool loop whose assistant turn has just lost its thinking."""
+    if len(places) < 2 or len(places) - 2 not in changed:
+        return False
+    last = _ANY.decode(messages[slice(*places[-1])])
+    content = last.get("content") if isinstance(last, dict) else None
+    return isinstance(content, list) and any(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
+
+
+def _elements(array: bytes, path: str) -> list[tuple[int, int]]:
+    """Where every element of a JSON array lies."""
+    try:
+        raws = _RAW_LIST.decode(array)
+    except msgspec.ValidationError:
+        raise ClientError(f"{path}: expected a list", param=path) from None
+    places = []
+    at = 1
+    for raw in raws:
+        # Only white space and a comma stand between two elements, so the next match is the element itself.
+        text = bytes(raw)
+        start = array.index(text, at)
+        at = start + len(text)
+        places.append((start, at))
+    return places
+
+
+def _rejoined(array: bytes, places: list[tuple[int, int]], kept: list[tuple[int, int, bytes]]) -> bytes:
+    """The array with only the `kept` elements, each in its new spelling; what stood between two kept ones stays."""
+    ends = {start: places[i + 1][0] if i + 1 < len(places) else end for i, (start, end) in enumerate(places)}
+    first, last = places[0][0], places[-1][1]
+    pieces = [array[:first]]
+    for i, (start, end, text) in enumerate(kept):
+        pieces.append(text)
+        if i + 1 < len(kept):
+            pieces.append(array[end : ends[start]] if end != last else b",")
+    pieces.append(array[last:])
+    return b"".join(pieces)
+
+
+def _appended(array: bytes, element: bytes, full: bool) -> bytes:
+    """The array with one more element right behind its last one."""
+    inside = array[:-1].rstrip(_WHITE)
+    return inside + (b"," if full else b"") + element + array[len(inside) :]
+
+
+def _object(top: dict[str, Raw], key: str) -> dict[str, Any]:
+    value = _ANY.decode(top[key]) if key in top else None
+    return value if isinstance(value, dict) else {}
+
+
+def _role(message: bytes) -> Any:
+    value = _ANY.decode(message)
+    return value.get("role") if isinstance(value, dict) else None
+
+
+def _text_block(text: str) -> bytes:
+    return b'{"type":"text","text":' + _encode(text) + b"}"
+
+
+def _stands(blocks: Iterable[Any], text: str) -> bool:
+    """Whether `text` is one of the text blocks that `blocks` begin with (edits of one kind may stand side by side)."""
+    for block in blocks:
+        if not isinstance(block, dict) or block.get("type") != "text":
+            return False
+        if block.get("text") == text:
+            return True
+    return False

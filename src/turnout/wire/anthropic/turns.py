@@ -1,0 +1,197 @@
+"""Units of another format -> turns of Messages: strict alternation, and every call answered at the start of the next turn.
+
+Messages wants the results of a turn's calls first in the user turn right after it. Other formats are looser: results come
+one by one, an assistant text may stand between a call and its result, a history cut at the front holds results without a
+call. This file re-orders what may be re-ordered and makes the rest readable; it never moves a result across user text.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from turnout.conversation import Format, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnout.wire.anthropic.write_content import Block, BlockWriter
+from turnout.wire.names import legal_id
+
+NO_RESULT = "No result was recorded for this call."
+_STARTS_WITH_ASSISTANT = "(The conversation begins with the assistant.)"
+
+
+class Turn(Struct):
+    """One message as it will be written."""
+
+    role: Literal["user", "assistant"]
+    blocks: list[Block]
+
+
+class _Unit(NamedTuple):
+    """One part on its way: whose it is, where it was, and how many user texts stand before it."""
+
+    role: str
+    part: Part
+    path: str
+    phase: int
+
+
+def turns_of(messages: Sequence[Message], source: Format | None, first: int, writer: BlockWriter) -> list[Turn]:
+    """The turns that `messages` (without their leading instructions; `first` is the index of the first) amount to."""
+    folding = _Folding(writer, _units(messages, source, first))
+    turns = folding.turns()
+    if turns and turns[0].role == "assistant":
+        writer.drops.emulate(unit_path(source, first), "Messages wants a user turn first: a line was put before it")
+        turns.insert(0, Turn("user", [{"type": "text", "text": _STARTS_WITH_ASSISTANT}]))
+    return turns
+
+
+def unit_path(source: Format | None, index: int) -> str:
+    """Where message `index` was in the source."""
+    return f"input[{index}]" if source == "openai_responses" else f"messages[{index}]"
+
+
+def _units(messages: Sequence[Message], source: Format | None, first: int) -> list[_Unit]:
+    units: list[_Unit] = []
+    phase = 0
+    for i, message in enumerate(messages):
+        path = unit_path(source, first + i)
+        # A Responses item is one part, a flat message one string: neither has an index inside.
+        single = message.flat or (source == "openai_responses" and message.role != "user" and len(message.parts) < 2)
+        for j, part in enumerate(message.parts):
+            role = message.role
+            if isinstance(part, ToolResult):
+                role = "tool"
+            elif role in ("user", "system", "developer", "tool"):
+                phase += role == "user"
+            units.append(_Unit(role, part, path if single else f"{path}.content[{j}]", phase))
+    return units
+
+
+class _Folding:
+    """Walks the units once; `pending` holds the calls of the last assistant turn that wait for a result."""
+
+    def __init__(self, writer: BlockWriter, units: list[_Unit]) -> None:
+        self._writer = writer
+        self._units = units
+        self._turns: list[Turn] = []
+        self._pending: dict[str, tuple[str, str]] = {}  # source id -> written id and path, in order
+        self._used: set[str] = set()
+        self._deferred: list[_Unit] = []
+        self._results: list[Block] = []
+        self._after: list[Block] = []  # what the user says while calls wait: behind their results
+        self._coming: dict[tuple[str, int], int] = {}
+        for unit in units:
+            if isinstance(unit.part, ToolResult):
+                key = (unit.part.call_id, unit.phase)
+                self._coming[key] = self._coming.get(key, 0) + 1
+
+    def turns(self) -> list[Turn]:
+        for unit in self._units:
+            if isinstance(unit.part, ToolResult):
+                self._result(unit, unit.part)
+            elif unit.role == "assistant":
+                self._assistant(unit)
+            else:
+                self._user(unit)
+        self._settle()
+        self._flush_deferred()
+        self._settle()
+        return [turn for turn in self._turns if turn.blocks]
+
+    def _assistant(self, unit: _Unit) -> None:
+        if self._results and not self._after and self._awaits_more(unit.phase):
+            self._deferred.append(unit)
+            return
+        if self._results or self._after or (self._turns and self._turns[-1].role == "user"):
+            self._settle()
+            self._flush_deferred()
+        self._put_assistant(unit)
+
+    def _awaits_more(self, phase: int) -> bool:
+        """Whether a result of a waiting call comes before the next user text."""
+        return any(self._coming.get((call_id, phase), 0) for call_id in self._pending)
+
+    def _put_assistant(self, unit: _Unit) -> None:
+        part = unit.part
+        if isinstance(part, ToolCall):
+            written = self._fresh_id(part.id)
+            block: Block | None = self._writer.block(part, unit.path, written)
+            self._pending[part.id] = written, unit.path
+        else:
+            block = self._writer.block(part, unit.path)
+        if block is not None:
+            turn = self._turn("assistant")
+            if isinstance(part, Reasoning) and any(b["type"] == "tool_use" for b in turn.blocks):
+                # Thinking after a call belongs to a later step of the model: Messages accepts it at a turn's start only.
+                self._writer.drops.drop(unit.path, "Messages takes thinking only before the calls of a turn")
+                return
+            turn.blocks.append(block)
+
+    def _result(self, unit: _Unit, part: ToolResult) -> None:
+        self._coming[part.call_id, unit.phase] -= 1
+        if any(isinstance(d.part, ToolCall) and d.part.id == part.call_id for d in self._deferred):
+            self._settle()
+            self._flush_deferred()
+        call = self._pending.pop(part.call_id, None)
+        if call is None:
+            self._orphan(unit, part)
+            return
+        block = self._writer.block(part, unit.path, call[0])
+        assert block is not None
+        self._results.append(block)
+        if not self._pending:
+            self._settle()
+            self._flush_deferred()
+
+    def _orphan(self, unit: _Unit, part: ToolResult) -> None:
+        self._writer.drops.downgrade(unit.path, "no call before it has this id: written as readable text")
+        name = f" of {part.name}" if part.name else ""
+        text = Text(f"Result{name} (call {part.call_id}):\n{part.text}")
+        rest = tuple(p for p in part.parts if not isinstance(p, Text))
+        blocks = self._writer.blocks((text, *rest), unit.path)
+        if self._pending:
+            self._after.extend(blocks)
+        else:
+            self._turn("user").blocks.extend(blocks)
+
+    def _user(self, unit: _Unit) -> None:
+        part, writer = unit.part, self._writer
+        if unit.role in ("system", "developer") and isinstance(part, Text):
+            writer.drops.emulate(unit.path, f"a {unit.role} message between turns goes as tagged user text, in place")
+            part = Text(f"<system>\n{part.text}\n</system>", cache=part.cache)
+        block = writer.block(part, unit.path)
+        if block is not None:
+            if self._pending:
+                self._after.append(block)
+            else:
+                self._turn("user").blocks.append(block)
+
+    def _settle(self) -> None:
+        """End the wait for results: what came goes into the user turn, what did not is said to be missing."""
+        for call_id, (written, path) in self._pending.items():
+            self._writer.drops.emulate(path, f"call {call_id} has no result: one that says so was put in")
+            missing = {"type": "tool_result", "tool_use_id": written, "content": NO_RESULT, "is_error": True}
+            self._results.append(missing)
+        self._pending.clear()
+        if self._results or self._after:
+            self._turn("user").blocks += self._results + self._after
+            self._results, self._after = [], []
+
+    def _flush_deferred(self) -> None:
+        deferred, self._deferred = self._deferred, []
+        for unit in deferred:
+            self._put_assistant(unit)
+
+    def _turn(self, role: Literal["user", "assistant"]) -> Turn:
+        if not self._turns or self._turns[-1].role != role:
+            self._turns.append(Turn(role, []))
+        return self._turns[-1]
+
+    def _fresh_id(self, call_id: str) -> str:
+        """A legal id that no earlier call of the conversation has."""
+        written = stem = legal_id(call_id)
+        count = 2
+        while written in self._used:
+            written = f"{stem[:58]}_{count}"
+            count += 1
+        self._used.add(written)
+        return written

@@ -1,0 +1,235 @@
+"""Settings -> the fields of a Messages request."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from turnout.conversation import Effort, Format, Settings, Tool
+from turnout.errors import ClientError
+from turnout.wire.anthropic.schema import constrained
+from turnout.wire.drops import Drops
+from turnout.wire.names import alias, qualified
+
+MIN_BUDGET = 1024
+"""Fewest thinking tokens Messages takes."""
+
+LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
+"""Named efforts of all formats as Messages spells them; `none` switches thinking off."""
+
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+_FIELDS: dict[Format, dict[str, str]] = {
+    "openai_chat": {"effort": "reasoning_effort", "output": "response_format"},
+    "openai_responses": {"effort": "reasoning.effort", "output": "text.format", "verbosity": "text.verbosity"},
+    "anthropic_messages": {},
+}
+_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
+_ANSWER_JSON = "Answer with one JSON object and nothing else."
+
+
+def clamped_budget(budget: int, max_tokens: int) -> int | None:
+    """A thinking budget Messages accepts beside this `max_tokens`: at least 1,024 and below the limit; None when both
+    cannot be had, so that thinking has to be off."""
+    if max_tokens <= MIN_BUDGET:
+        return None
+    return min(max(budget, MIN_BUDGET), max_tokens - 1)
+
+
+def choice_of(settings: Settings, mode: Literal["auto", "required"] | None = None) -> dict[str, Any] | None:
+    """The tool_choice object, with the switch for parallel calls in it. `mode` replaces a choice of allowed tools."""
+    choice, parallel = settings.tool_choice, settings.parallel
+    value: dict[str, Any]
+    if choice is None:
+        if parallel is not False:
+            return None
+        value = {"type": "auto"}  # the switch needs a choice to sit in, and must not force a call
+    elif choice.mode == "raw":
+        raw: dict[str, Any] | None = choice.raw if isinstance(choice.raw, dict) else None
+        return raw
+    elif choice.mode == "named":
+        value = {"type": "tool", "name": alias(choice.name or "", choice.namespace)}
+    else:
+        value = {"type": _CHOICES[mode or (choice.allowed_mode if choice.mode == "allowed" else choice.mode)]}
+    if parallel is not None and (choice is None or choice.mode != "none" or not parallel):
+        value["disable_parallel_tool_use"] = not parallel
+    return value
+
+
+def narrowed(tools: Sequence[Tool], settings: Settings) -> tuple[Sequence[Tool], Literal["auto", "required"] | None]:
+    """The tools that a choice of allowed tools leaves, and its mode."""
+    choice = settings.tool_choice
+    if choice is None or choice.mode != "allowed":
+        return tools, None
+    names = set(choice.names)
+    kept = [t for t in tools if t.style != "server" and (t.name in names or qualified(t.name, t.namespace) in names)]
+    known = {n for t in kept for n in (t.name, qualified(t.name, t.namespace))}
+    unknown = sorted(names - known)
+    if not kept or unknown:
+        what = f"names no function tool of this request: {', '.join(unknown)}" if unknown else "allows no tool"
+        raise ClientError(f"tool_choice: the list of allowed tools {what}", param="tool_choice")
+    return kept, choice.allowed_mode
+
+
+def own_settings(body: dict[str, Any], settings: Settings) -> None:
+    """The fields of settings that were read from Messages (or have its spelling)."""
+    _sampling(body, settings)
+    if settings.stop:
+        body["stop_sequences"] = list(settings.stop)
+    if settings.user is not None or settings.metadata is not None:
+        user = {} if settings.user is None else {"user_id": settings.user}
+        body["metadata"] = {**user, **(settings.metadata or {})}
+    if settings.service_tier is not None:
+        body["service_tier"] = settings.service_tier
+    body.update(settings.extra)
+    effort, output = settings.effort, settings.output
+    config: dict[str, Any] = {}
+    if effort is not None:
+        if effort.level is not None:
+            config["effort"] = effort.level
+        if effort.mode is not None:
+            budget = {} if effort.budget_tokens is None else {"budget_tokens": effort.budget_tokens}
+            body["thinking"] = {"type": effort.mode, **budget, **effort.extra}
+    if output is not None and output.schema is not None:
+        config["format"] = {"type": "json_schema", "schema": output.schema, **output.extra}
+    if config:
+        body["output_config"] = {**config, **(settings.extra.get("output_config") or {})}
+
+
+def _sampling(body: dict[str, Any], settings: Settings) -> None:
+    for key, value in (
+        ("temperature", settings.temperature),
+        ("top_p", settings.top_p),
+        ("top_k", settings.top_k),
+    ):
+        if value is not None:
+            body[key] = value
+
+
+def translated_settings(body: dict[str, Any], settings: Settings, source: Format, drops: Drops) -> None:
+    """The fields of settings that were read from another format, as far as Messages has them."""
+    names = _FIELDS[source]
+    _refuse_server_state(settings)
+    thinking = _thinking(body, settings, names.get("effort", "effort"), drops)
+    _translated_sampling(body, settings, thinking, drops)
+    _output(body, settings, names.get("output", "output"), drops)
+    stop = [s for s in settings.stop if s.strip()]
+    if stop:
+        body["stop_sequences"] = stop
+    if len(stop) < len(settings.stop):
+        drops.drop("stop", "Messages takes no stop sequence of white space alone")
+    if settings.service_tier in _TIERS:
+        body["service_tier"] = _TIERS[settings.service_tier]
+    elif settings.service_tier is not None:
+        drops.drop("service_tier", f"Messages has no tier {settings.service_tier}")
+    if settings.user is not None:
+        if settings.user_field == "metadata.user_id":
+            body["metadata"] = {"user_id": settings.user}
+        else:
+            drops.drop(settings.user_field or "user", "an end user's id stays with its vendor")
+    _unknown(settings, names, drops)
+
+
+def _refuse_server_state(settings: Settings) -> None:
+    for name, value in (
+        ("previous_response_id", settings.previous_response_id),
+        ("conversation", settings.conversation_id),
+    ):
+        if value is not None:
+            raise ClientError(
+                f"{name}: Messages keeps no conversations; send the whole history as input",
+                code="unsupported_feature",
+                param=name,
+            )
+
+
+def _unknown(settings: Settings, names: dict[str, str], drops: Drops) -> None:
+    for key, value in (
+        ("verbosity", settings.verbosity),
+        ("metadata", settings.metadata),
+        ("prompt_cache_key", settings.prompt_cache_key),
+        ("store", settings.store or None),
+        ("background", settings.background or None),
+        ("n", settings.n if settings.n != 1 else None),
+    ):
+        if value is not None:
+            drops.drop(names.get(key, key), "Messages has no such field")
+    if settings.extra:
+        drops.extras("", settings.extra, "Messages")
+
+
+def _thinking(body: dict[str, Any], settings: Settings, path: str, drops: Drops) -> bool:
+    """Write the effort as adaptive thinking (or the budget the client named); whether the model will think."""
+    effort = settings.effort
+    if effort is None:
+        return False
+    if effort.extra:
+        drops.extras(path.partition(".")[0], effort.extra, "Messages")
+    if effort.level == "none" or effort.mode == "disabled":
+        body["thinking"] = {"type": "disabled"}
+        return False
+    level = LEVELS.get(effort.level or "")
+    if level is not None:
+        body["output_config"] = {"effort": level}
+        if level != effort.level:
+            drops.downgrade(path, f"Messages has no effort {effort.level}: {level} in its place")
+    elif effort.level is not None:
+        drops.drop(path, f"Messages has no effort {effort.level}")
+    if body.get("tool_choice", _NO_CHOICE)["type"] in ("any", "tool"):
+        drops.drop(path, "Messages does not think when a tool call is forced")
+        return False
+    return _switch(body, effort, path, drops)
+
+
+_NO_CHOICE = {"type": "auto"}
+
+
+def _switch(body: dict[str, Any], effort: Effort, path: str, drops: Drops) -> bool:
+    if effort.budget_tokens is not None:
+        budget = clamped_budget(effort.budget_tokens, body["max_tokens"])
+        if budget is None:
+            drops.drop(path, f"max_tokens leaves no room for the {MIN_BUDGET} thinking tokens Messages asks for")
+            return False
+        if budget != effort.budget_tokens:
+            drops.downgrade(path, f"a thinking budget of {effort.budget_tokens} was set to {budget}")
+        body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    elif effort.level is None and effort.mode is None and effort.summary is None:
+        return False
+    else:
+        body["thinking"] = {"type": "adaptive"}
+    if effort.summary not in (None, "none"):
+        body["thinking"]["display"] = "summarized"
+    return True
+
+
+def _translated_sampling(body: dict[str, Any], settings: Settings, thinking: bool, drops: Drops) -> None:
+    temperature, top_p = settings.temperature, settings.top_p
+    if thinking:
+        for key, value, neutral in (("temperature", temperature, 1), ("top_p", top_p, 1), ("top_k", settings.top_k, 0)):
+            if value is not None and value != neutral:
+                drops.drop(key, "Messages does not take it while the model thinks")
+        return
+    if temperature is not None and temperature > 1:
+        drops.downgrade("temperature", "Messages goes up to 1")
+        temperature = 1.0
+    if temperature is not None and top_p is not None:
+        drops.drop("top_p", "Messages takes temperature or top_p, not both")
+        top_p = None
+    for key, value in (("temperature", temperature), ("top_p", top_p), ("top_k", settings.top_k)):
+        if value is not None:
+            body[key] = value
+
+
+def _output(body: dict[str, Any], settings: Settings, path: str, drops: Drops) -> None:
+    output = settings.output
+    if output is None or output.kind == "text":
+        return
+    if output.kind == "json_object" or output.schema is None:
+        drops.emulate(path, "Messages has no free JSON mode: an instruction asks for it")
+        body["system"] = [*body.get("system", ()), {"type": "text", "text": _ANSWER_JSON}]
+        return
+    schema, changed = constrained(output.schema)
+    if changed:
+        drops.downgrade(path, "Messages takes no numeric or length limits in a schema, and only closed objects")
+    if output.description is not None:
+        drops.drop(f"{path}.description", "Messages has no such field")
+    if output.extra:
+        drops.extras(path, output.extra, "Messages")
+    body.setdefault("output_config", {})["format"] = {"type": "json_schema", "schema": schema}
