@@ -1,0 +1,251 @@
+"""Reading the ledger: turns, pages of turns, and figures over them."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+import sqlalchemy as sa
+from msgspec import Struct
+from msgspec.structs import replace
+from sqlalchemy.engine import Connection
+
+from turnout.errors import ClientError
+from turnout.ledger import bodies
+from turnout.ledger.outcome import Outcome, Reported
+from turnout.ledger.rows import record_of
+from turnout.ledger.schema import messages, outcomes, turns
+from turnout.ledger.trace import TurnRecord
+
+PAGE_AT_MOST = 500
+By: TypeAlias = Literal["route", "target", "source", "tenant", "session", "agent", "ended"]
+"""What figures can be grouped by."""
+
+
+_SUMMED = (
+    "ended",
+    "cost_gap",
+    "known_usd",
+    "aside_usd",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "first_byte_s",
+    "total_s",
+)
+
+
+class TurnFilter(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which turns; an empty field does not restrict. `since`, `until`: Unix seconds, the first included, the last not."""
+
+    route: str = ""
+    tenant: str = ""
+    session: str = ""
+    agent: str = ""
+    target: str = ""
+    source: str = ""
+    ended: str = ""
+    since: float | None = None
+    until: float | None = None
+
+
+class Page(Struct, frozen=True):
+    """Turns, newest first, without bodies. `next`: the cursor of the page after, "" at the end."""
+
+    turns: tuple[TurnRecord, ...]
+    next: str
+
+
+class Figures(Struct, frozen=True):
+    """Figures over a set of turns.
+
+    `errors`: turns that ended otherwise than `ok` by our side's or the upstream's fault (`error`, `cut`); `gone`: the client hung
+    up; `rejected`: refused. `cost_usd`: the known part of the cost; `unpriced` and `unknown` count the turns it is incomplete
+    for. `aside_usd`: the part spent on calls whose reply was not served (judges, discarded drafts). Latencies in seconds by
+    nearest rank, None without turns: whole turn, and to the first byte.
+    """
+
+    turns: int = 0
+    ok: int = 0
+    errors: int = 0
+    gone: int = 0
+    rejected: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float = 0.0
+    aside_usd: float = 0.0
+    unpriced: int = 0
+    unknown: int = 0
+    total_p50_s: float | None = None
+    total_p90_s: float | None = None
+    total_p99_s: float | None = None
+    first_byte_p50_s: float | None = None
+    first_byte_p90_s: float | None = None
+    first_byte_p99_s: float | None = None
+
+
+class Group(Struct, frozen=True):
+    """Figures of the turns that agree in `key` (one value per name grouped by)."""
+
+    key: dict[str, str]
+    figures: Figures
+
+
+class Stats(Struct, frozen=True):
+    """Figures over all turns and by group, most turns first."""
+
+    total: Figures
+    groups: tuple[Group, ...]
+
+
+def one(connection: Connection, id: str) -> TurnRecord | None:
+    """A turn with its bodies as far as they are kept."""
+    found = connection.execute(
+        sa.select(turns.c.record, turns.c.request_skeleton, turns.c.request_parts, turns.c.response).where(
+            turns.c.id == id
+        )
+    ).first()
+    if found is None:
+        return None
+    record = record_of(found.record)
+    request = response = None
+    if found.request_skeleton is not None:
+        skeleton = bodies.unpack(bytes(found.request_skeleton))
+        request = bodies.restore(skeleton, bytes(found.request_parts), lambda names: _parts(connection, names))
+    if found.response is not None:
+        response = bodies.unpack(bytes(found.response))
+    return (
+        replace(record, request=request, response=response) if request is not None or response is not None else record
+    )
+
+
+def _parts(connection: Connection, names: Sequence[bytes]) -> dict[bytes, bytes]:
+    stored: dict[bytes, bytes] = {}
+    for at in range(0, len(names), 500):
+        query = sa.select(messages.c.digest, messages.c.body).where(messages.c.digest.in_(names[at : at + 500]))
+        stored.update((bytes(row.digest), bytes(row.body)) for row in connection.execute(query))
+    return stored
+
+
+def page(connection: Connection, which: TurnFilter, limit: int, before: str) -> Page:
+    """A page of turns. `before`: the cursor a page gave. Raises ClientError for a cursor that no page gave."""
+    limit = max(1, min(limit, PAGE_AT_MOST))
+    query = sa.select(turns.c.seq, turns.c.at, turns.c.record).where(*_where(which))
+    if before:
+        at, seq = _cursor(before)
+        query = query.where(sa.or_(turns.c.at < at, sa.and_(turns.c.at == at, turns.c.seq < seq)))
+    rows = connection.execute(query.order_by(turns.c.at.desc(), turns.c.seq.desc()).limit(limit + 1)).all()
+    last = rows[limit - 1] if len(rows) > limit else None
+    following = "" if last is None else _written((last.at, last.seq))
+    return Page(tuple(record_of(row.record) for row in rows[:limit]), following)
+
+
+def _written(place: tuple[float, int]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def _cursor(text: str) -> tuple[float, int]:
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=tuple[float, int])
+    except (ValueError, msgspec.DecodeError):
+        raise ClientError("not a cursor of this list; use `next` of the page before", param="before") from None
+
+
+def _where(which: TurnFilter) -> list[sa.ColumnElement[bool]]:
+    names = ("route", "tenant", "session", "agent", "target", "source", "ended")
+    found: list[sa.ColumnElement[bool]] = [turns.c[n] == value for n in names if (value := getattr(which, n))]
+    if which.since is not None:
+        found.append(turns.c.at >= which.since)
+    if which.until is not None:
+        found.append(turns.c.at < which.until)
+    return found
+
+
+def stats(connection: Connection, which: TurnFilter, by: Sequence[By]) -> Stats:
+    """Figures over the turns and by group."""
+    total = _figures(connection, which, ())
+    groups = _figures(connection, which, by) if by else []
+    return Stats(
+        total=total[0].figures if total else Figures(),
+        groups=tuple(sorted(groups, key=lambda group: (-group.figures.turns, sorted(group.key.items())))),
+    )
+
+
+def _figures(connection: Connection, which: TurnFilter, by: Sequence[By]) -> list[Group]:
+    keys = [turns.c[name] for name in by]
+    # first_byte_s is ranked among the turns that have one: SQLite puts NULL first, PostgreSQL last, so it is told.
+    ranked = (
+        sa.select(
+            *(turns.c[name] for name in dict.fromkeys((*by, *_SUMMED))),
+            sa.func.row_number().over(partition_by=keys or None, order_by=turns.c.total_s).label("rank"),
+            sa.func.count().over(partition_by=keys or None).label("n"),
+            sa.func.row_number()
+            .over(partition_by=keys or None, order_by=turns.c.first_byte_s.asc().nulls_last())
+            .label("first_rank"),
+            sa.func.count(turns.c.first_byte_s).over(partition_by=keys or None).label("first_n"),
+        )
+        .where(*_where(which))
+        .subquery()
+    )
+    columns = dict(_sums(ranked.c))
+    query = sa.select(*(ranked.c[name] for name in by), *(e.label(name) for name, e in columns.items()))
+    rows = connection.execute(query.group_by(*(ranked.c[name] for name in by)) if by else query).mappings()
+    return [
+        Group({name: row[name] for name in by}, Figures(**{name: row[name] for name in columns}))
+        for row in rows
+        if row["turns"]
+    ]
+
+
+def _sums(c: Any) -> list[tuple[str, Any]]:
+    def ended(*how: str) -> Any:
+        return sa.func.coalesce(sa.func.sum(sa.case((c.ended.in_(how), 1), else_=0)), 0)
+
+    def gap(what: str) -> Any:
+        return sa.func.coalesce(sa.func.sum(sa.case((c.cost_gap == what, 1), else_=0)), 0)
+
+    def total(column: Any, kind: Any = sa.BigInteger) -> Any:
+        return sa.cast(sa.func.coalesce(sa.func.sum(column), 0), kind)
+
+    def percentile(p: int, value: Any, rank: Any, n: Any) -> Any:
+        # Nearest rank: the value whose rank is p * n / 100 rounded up.
+        return sa.func.max(sa.case((rank * 100 <= p * n + 99, value)))
+
+    return [
+        ("turns", sa.func.count()),
+        ("ok", ended("ok")),
+        ("errors", ended("error", "cut")),
+        ("gone", ended("client_gone")),
+        ("rejected", ended("rejected")),
+        *(
+            (name, total(c[name]))
+            for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        ),
+        ("cost_usd", total(c.known_usd, sa.Float)),
+        ("aside_usd", total(c.aside_usd, sa.Float)),
+        ("unpriced", gap("unpriced")),
+        ("unknown", gap("unknown")),
+        *((f"total_p{p}_s", percentile(p, c.total_s, c.rank, c.n)) for p in (50, 90, 99)),
+        *((f"first_byte_p{p}_s", percentile(p, c.first_byte_s, c.first_rank, c.first_n)) for p in (50, 90, 99)),
+    ]
+
+
+def report(connection: Connection, outcome: Outcome, at: float) -> None:
+    """Add an outcome. Raises ClientError when it names neither a turn nor a session."""
+    if not outcome.turn and not outcome.session:
+        raise ClientError("an outcome names a turn or a session", param="turn")
+    values = {"turn": outcome.turn, "session": outcome.session, "tenant": outcome.tenant}
+    text = msgspec.json.encode(outcome).decode()
+    connection.execute(sa.insert(outcomes).values(at=at, outcome=text, **values))
+
+
+def reported(connection: Connection, turn: str, session: str) -> tuple[Reported, ...]:
+    """The outcomes of a turn or a session, oldest first; of either where both are given."""
+    either = [column == value for column, value in ((outcomes.c.turn, turn), (outcomes.c.session, session)) if value]
+    if not either:
+        return ()
+    query = sa.select(outcomes.c.at, outcomes.c.outcome).where(sa.or_(*either)).order_by(outcomes.c.at, outcomes.c.seq)
+    return tuple(Reported(row.at, msgspec.json.decode(row.outcome, type=Outcome)) for row in connection.execute(query))

@@ -1,0 +1,73 @@
+"""The tables of the ledger, for SQLite and PostgreSQL alike.
+
+Migrations in `migrations/` build the same tables; a test compares the two.
+"""
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+REVISION = "0001"
+"""The schema this code reads and writes: the newest migration."""
+
+metadata = MetaData()
+_serial = BigInteger().with_variant(Integer, "sqlite")
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("seq", _serial, primary_key=True, autoincrement=True),
+    Column("id", String, nullable=False, unique=True),
+    Column("at", Float, nullable=False),
+    Column("route", String, nullable=False),
+    Column("tenant", String, nullable=False),
+    Column("session", String, nullable=False),
+    Column("agent", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("ended", String, nullable=False),
+    # The whole turn in USD, None where any part is unknown; `cost_gap` is 'unpriced' or 'unknown' then.
+    Column("cost_usd", Float),
+    Column("cost_gap", String, nullable=False),
+    # What is known of the cost, and the part of it spent on calls whose reply did not reach the client.
+    Column("known_usd", Float, nullable=False),
+    Column("aside_usd", Float, nullable=False),
+    # Over all calls of the turn.
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cache_read_tokens", BigInteger, nullable=False),
+    Column("cache_write_tokens", BigInteger, nullable=False),
+    Column("first_byte_s", Float),
+    Column("total_s", Float, nullable=False),
+    # The rest of the record as JSON; bodies are apart.
+    Column("record", Text, nullable=False),
+    # Under capture `full`: the request as the text between its parts and the digests of the parts, and the reply.
+    Column("request_skeleton", LargeBinary),
+    Column("request_parts", LargeBinary),
+    Column("response", LargeBinary),
+    Index("turns_at", "at"),
+    Index("turns_session", "session", "at"),
+    Index("turns_route", "route", "at"),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("digest", LargeBinary, primary_key=True),  # of the lane and the content: stored once per lane
+    Column("session", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("messages_session", "session"),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("seq", _serial, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False),
+    Column("turn", String, nullable=False),
+    Column("session", String, nullable=False),
+    Column("tenant", String, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Index("outcomes_turn", "turn"),
+    Index("outcomes_session", "session"),
+)
+
+version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

@@ -1,0 +1,139 @@
+"""The ledger: every turn, written off the hot path, read back for people, replay and evaluation."""
+
+import atexit
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine.url import URL
+
+from turnout.ledger import database, reading
+from turnout.ledger.outcome import Outcome, Reported
+from turnout.ledger.reading import By, Page, Stats, TurnFilter
+from turnout.ledger.rows import Capture
+from turnout.ledger.spill import Spill
+from turnout.ledger.trace import TurnRecord
+from turnout.ledger.writer import Health, Writer
+
+FRESH_WITHIN_S = 2.0
+"""How long a read waits for turns that are on their way to the database."""
+
+
+class Ledger:
+    """The record of all turns, in SQLite or PostgreSQL.
+
+    `append` takes microseconds and never waits; everything else does I/O and belongs in a thread. Reads see what was appended
+    before. Writers in several processes may share a database.
+    """
+
+    def __init__(self, engine: Engine, writer: Writer | None, lock: AbstractContextManager[object]) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._lock = lock
+        # The writer's own method, for it is called per request.
+        self.append: Callable[[TurnRecord], None] = writer.append if writer is not None else _closed
+        """Record a turn. To be called from one thread; never waits, never raises for the database's sake."""
+        if writer is not None:
+            atexit.register(self.close)
+
+    @classmethod
+    def open(
+        cls, url: str, capture: Capture = "signals", flush_interval_s: float = 0.25, *, spill: Path | None = None
+    ) -> "Ledger":
+        """Open the ledger for writing, making or migrating its tables as needed. Raises ConfigError.
+
+        `spill`: path that overflow files begin with; by default beside the SQLite file, else in the user's state folder.
+        """
+        engine, lock = _engine(url)
+        writer = Writer(engine, capture, flush_interval_s, Spill(spill or _spill_stem(engine.url)), lock)
+        writer.start()
+        return cls(engine, writer, lock)
+
+    @classmethod
+    def read(cls, url: str) -> "Ledger":
+        """Open the ledger to read it and to add outcomes, beside the process that writes it. Raises ConfigError."""
+        engine, lock = _engine(url)
+        return cls(engine, None, lock)
+
+    def flush(self, within_s: float = FRESH_WITHIN_S) -> bool:
+        """Wait until all that was appended is in the database; False when it did not take it in time."""
+        return self._writer is None or self._writer.flush(within_s)
+
+    def close(self, within_s: float = 10.0) -> None:
+        """Write what is left and let go of the database. Also done when the process exits."""
+        if self._writer is not None:
+            self._writer.close(within_s)
+            atexit.unregister(self.close)
+        self._engine.dispose()
+
+    def health(self) -> Health:
+        """How writing goes."""
+        return self._writer.health() if self._writer is not None else Health(True, 0, 0, 0, 0, "")
+
+    def turn(self, id: str) -> TurnRecord | None:
+        """A turn, with its bodies where they were captured."""
+        with self._reading() as connection:
+            return reading.one(connection, id)
+
+    def turns(self, which: TurnFilter | None = None, *, limit: int = 50, before: str = "") -> Page:
+        """A page of turns, newest first, without bodies. Raises ClientError for a bad cursor."""
+        with self._reading() as connection:
+            return reading.page(connection, which or TurnFilter(), limit, before)
+
+    def stats(
+        self,
+        since: float | None = None,
+        *,
+        by: Sequence[By] = ("route", "target", "source"),
+        which: TurnFilter | None = None,
+    ) -> Stats:
+        """Figures over the turns since a moment (Unix seconds), in all and by group."""
+        which = which or TurnFilter(since=since)
+        with self._reading() as connection:
+            return reading.stats(connection, which, by)
+
+    def add_outcome(self, outcome: Outcome) -> None:
+        """Store an outcome; it is durable on return. Raises ClientError when it names nothing."""
+        with self._lock, self._engine.begin() as connection:
+            reading.report(connection, outcome, time.time())
+
+    def outcomes(self, *, turn: str = "", session: str = "") -> tuple[Reported, ...]:
+        """The outcomes of a turn or of a session, oldest first."""
+        with self._reading() as connection:
+            return reading.reported(connection, turn, session)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self.flush()
+        with self._lock, self._engine.connect() as connection:
+            yield connection
+
+
+def _closed(record: TurnRecord) -> None:
+    raise RuntimeError("this ledger was opened for reading")
+
+
+def _engine(url: str) -> tuple[Engine, AbstractContextManager[object]]:
+    parsed = database.parse(url)
+    engine = database.connect(parsed)
+    try:
+        database.prepare(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    # An in-memory database is one connection, so its users take turns.
+    return engine, threading.RLock() if database.in_memory(parsed) else nullcontext()
+
+
+def _spill_stem(url: URL) -> Path:
+    if database.in_memory(url):
+        return Path(tempfile.gettempdir()) / f"turnout-{os.getpid()}-memory"
+    if url.get_backend_name() == "sqlite":
+        return Path(str(url.database)).absolute()
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "turnout" / f"{url.host or 'local'}-{url.database}"
