@@ -1,0 +1,63 @@
+"""Routing: which model serves a turn. A new router is one file here and one name in `RouterConfig`."""
+
+from typing import TypeAlias
+
+from turnout.routing.core import (
+    AgentInfo,
+    Answer,
+    Ask,
+    Asking,
+    Decision,
+    Failure,
+    Forward,
+    Lane,
+    Outcome,
+    Placed,
+    Routed,
+    Router,
+    Rung,
+    Source,
+    State,
+    TargetFacts,
+    TargetName,
+    Turn,
+    Why,
+    ask,
+    ask_all,
+    nested,
+)
+from turnout.routing.passthrough import Passthrough
+from turnout.routing.random import Random
+from turnout.routing.stage import Stage
+
+RouterConfig: TypeAlias = Passthrough | Random | Stage
+"""Every router a configuration can name, by its `type`."""
+
+__all__ = [
+    "AgentInfo",
+    "Answer",
+    "Ask",
+    "Asking",
+    "Decision",
+    "Failure",
+    "Forward",
+    "Lane",
+    "Outcome",
+    "Passthrough",
+    "Placed",
+    "Random",
+    "Routed",
+    "Router",
+    "RouterConfig",
+    "Rung",
+    "Source",
+    "Stage",
+    "State",
+    "TargetFacts",
+    "TargetName",
+    "Turn",
+    "Why",
+    "ask",
+    "ask_all",
+    "nested",
+]

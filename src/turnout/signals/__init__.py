@@ -1,5 +1,29 @@
 """Signals: what a conversation's tool results show. Pure functions."""
 
-from turnout.signals.observation import ErrorClass, Evidence, Observation, Signals, Status, ToolKind
+from turnout.signals.harness import real_user_text
+from turnout.signals.observation import (
+    OBSERVED_AT_MOST,
+    ErrorClass,
+    Evidence,
+    Observation,
+    Signals,
+    Status,
+    ToolKind,
+)
+from turnout.signals.progress import Progress, cleared, progress
+from turnout.signals.trajectory import observe
 
-__all__ = ["ErrorClass", "Evidence", "Observation", "Signals", "Status", "ToolKind"]
+__all__ = [
+    "OBSERVED_AT_MOST",
+    "ErrorClass",
+    "Evidence",
+    "Observation",
+    "Progress",
+    "Signals",
+    "Status",
+    "ToolKind",
+    "cleared",
+    "observe",
+    "progress",
+    "real_user_text",
+]

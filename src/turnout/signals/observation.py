@@ -19,7 +19,8 @@ class Observation(Struct, frozen=True, omit_defaults=True):
 
     `message`, `part`: its place in the conversation. `error_kind`: a short stable name (`traceback`, `timeout`, `oom` ...).
     `fingerprint`: the failure with volatile tokens normalised, "" unless there is failure evidence. `change`: whether the
-    call changed the workspace: `verified` (it says it succeeded), `claimed` (it asked to), None. `digest`: of the output.
+    call changed the workspace: `verified` (it says it succeeded), `claimed` (it asked to), None. `target`: the path or program
+    it acted on. `call`: digest of tool and arguments. `digest`: of the output, durations left out.
     `size`: characters of output. `evidence_text`: the line or marker the verdict rests on, cut to 200 characters.
     """
 
@@ -42,6 +43,7 @@ class Observation(Struct, frozen=True, omit_defaults=True):
     tests_passed: bool | None = None
     digest: str = ""
     size: int = 0
+    call: str = ""
     truncated: bool = False
     duration_s: float | None = None
 

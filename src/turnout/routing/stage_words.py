@@ -1,0 +1,98 @@
+"""The stage router's decisions in plain words."""
+
+from turnout.routing.core import Source
+from turnout.signals import Progress, Signals
+
+KINDS: dict[str, str] = {
+    "test_failure": "tests failed",
+    "test_error": "the test run broke",
+    "timeout": "timed out",
+    "download_timeout": "a download was cut off by a time-out",
+    "command_not_found": "command not found",
+    "missing_module": "a module is missing",
+    "syntax": "syntax error",
+    "assertion": "an assertion failed",
+    "connection_refused": "connection refused",
+    "permission_denied": "permission denied",
+    "patch": "a patch did not apply",
+    "merge": "a merge or push was refused",
+    "compile": "the build failed",
+    "panic": "the program panicked",
+    "crash": "the program crashed",
+    "killed": "the program was killed",
+    "usage": "wrong usage",
+    "no_such_file": "a file is missing",
+    "http_error": "an HTTP error",
+    "lint": "lint errors",
+    "exception": "an exception",
+    "edit_failed": "an edit failed",
+    "exit_nonzero": "it failed",
+    "tool_error": "the tool failed",
+    "ci_failure": "checks failed",
+    "oom": "out of memory",
+    "disk_full": "the disk is full",
+    "unreachable": "the network is unreachable",
+    "provider": "the provider failed",
+    "environment": "the environment is broken",
+    "aborted": "the call was aborted",
+    "waiting": "still waiting in vain",
+}
+"""What an error kind says to people."""
+
+TIMES = {1: "once", 2: "twice", 3: "three times", 4: "four times", 5: "five times"}
+
+
+def sentence(source: Source, rule: str, tier: str, seen: Progress, signals: Signals, hold: int, picker: str) -> str:
+    """Why `tier` serves, for people."""
+    if source == "hold":
+        return f"the capable tier is held for {hold} more turn{'s' if hold > 1 else ''} after an escalation"
+    if rule == "compaction":
+        return "the history was just replaced by a summary"
+    if rule == "critical_error":
+        return f"{_culprit(seen)}: {KINDS.get(seen.kind, seen.kind)}; this is no ordinary failure"
+    if rule == "repeated_failure":
+        return f"{_culprit(seen)} failed the same way {_times(seen.repeated)} and nothing has cleared it"
+    if source == "signals" and tier == "capable":
+        return _troubles(seen, signals)
+    if source == "signals":
+        return _successes(seen)
+    if not seen.results:
+        return f"no tool results since the user's last turn; the picker is {picker}"
+    told = _troubles(seen, signals) if seen.severity or seen.spinning or seen.exploring else _successes(seen)
+    return f"{told}: not enough to decide; the picker is {picker}"
+
+
+def _times(count: int) -> str:
+    return TIMES.get(count, f"{count} times")
+
+
+def _culprit(seen: Progress) -> str:
+    return seen.culprit or "a tool"
+
+
+def _window(seen: Progress) -> str:
+    return "in the last result" if seen.results == 1 else f"in the last {seen.results} results"
+
+
+def _troubles(seen: Progress, signals: Signals) -> str:
+    said = []
+    if seen.severity:
+        what = KINDS.get(seen.kind, seen.kind)
+        if seen.failures > 1:
+            said.append(f"{seen.failures} failures {_window(seen)}, the worst from {_culprit(seen)} ({what})")
+        else:
+            said.append(f"{_culprit(seen)} failed once {_window(seen)} ({what})")
+    if seen.spinning >= 0.5:
+        said.append(f"nothing new for {seen.results} results after {signals.depth} turns")
+    elif seen.exploring >= 0.5:
+        said.append(f"still looking around after {signals.depth} turns and a failure")
+    return ", and ".join(said) or f"nothing telling {_window(seen)}"
+
+
+def _successes(seen: Progress) -> str:
+    said = []
+    if seen.production:
+        said.append(f"changes went through {_window(seen)}")
+    if seen.tests_passed:
+        said.append("the newest test run passed")
+    return " and ".join(said) or f"nothing telling {_window(seen)}"

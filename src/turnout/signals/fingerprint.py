@@ -1,0 +1,42 @@
+"""Fingerprints of failures: the telling line with every volatile token replaced, so that the same failure looks the same."""
+
+import hashlib
+import re
+
+_VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),
+    (re.compile(r"https?://\S+"), "<url>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"), "<time>"),
+    (re.compile(r"\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?\b"), "<time>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]+(?::\d+)*"), "<path>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{16,}\b"), "<id>"),
+    (re.compile(r"\d+(?:\.\d+)?"), "#"),
+    (re.compile(r"\s+"), " "),
+)
+
+_SECRET = re.compile(
+    r"\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|github_pat|glpat|hf|nvapi|AKIA|ASIA|AIza)[-_]?[A-Za-z0-9_-]{8,}"
+    r"|\b(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}"
+    r"|(?i:[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)[\w-]*[\"']?\s*[:=]\s*)[\"']?[^\s\"',;]{4,}"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+
+
+def normalised(line: str) -> str:
+    """`line` with paths, numbers, hex, ids and times replaced."""
+    for pattern, token in _VOLATILE:
+        line = pattern.sub(token, line)
+    return line.strip()[:240]
+
+
+def fingerprint(kind: str, line: str) -> str:
+    """A short name for the failure `kind` told by `line`; never holds any of the text."""
+    return f"{kind}:{hashlib.blake2b(normalised(line).encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
+
+
+def shown(line: str) -> str:
+    """`line` as evidence: one line of at most 200 characters, anything that looks like a secret taken out."""
+    return _SECRET.sub("[secret]", line[:1000]).strip()[:200]

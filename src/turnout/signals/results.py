@@ -1,0 +1,283 @@
+"""What a tool's result says by its form: flags, exit codes, time-outs and cuts as each harness prints them."""
+
+import re
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnout.conversation import ToolResult
+from turnout.signals.harness import DECLINED
+
+Form: TypeAlias = Literal["shell", "call", "content"]
+"""How far a result's text speaks of the call: output of a shell with its exit code; an answer of some tool, which may be an
+error in JSON; content that was read, searched or fetched, which says nothing of the call."""
+
+
+class Reading(Struct, frozen=True):
+    """A result by its form. `body`: the output without the harness's wrapping. `exit_code`: None when none is stated.
+    `failed`: True or False where a flag or the harness's own words say so, None elsewhere. `by_flag`: the format's own flag
+    said it. `notice`: the harness's words that decided."""
+
+    body: str
+    exit_code: int | None = None
+    failed: bool | None = None
+    by_flag: bool = False
+    notice: str = ""
+    timed_out: bool = False
+    declined: bool = False
+    aborted: bool = False
+    truncated: bool = False
+    running: bool = False
+    duration_s: float | None = None
+
+
+_HEAD = 600
+_TAIL = 400
+
+_RETURNCODE = re.compile(r"\s*<returncode>(-?\d+)</returncode>\s*")
+_CODE_HEAD = re.compile(
+    r"^(?:Process exited with code|Exit code:?|exit code:|Exit Code:|\[?Command (?:finished|completed|failed) with exit code|"
+    r"Command exited with code|Command failed with exit code|Exited with code|\(exit code|exit status)[ \t]*(-?\d+)\b",
+    re.MULTILINE,
+)
+_CODE_TAIL = re.compile(
+    r"^\[?(?:The command completed with exit code|Command finished with exit code|Process exited with code|Exit Code:|Exit code:"
+    r"|exit code:|Command exited with code|Process Group PGID: \d+\nExit Code:)[ \t]*(-?\d+)\b",
+    re.MULTILINE,
+)
+_SANDBOX = re.compile(r"^(?:exec_command )?failed in sandbox .{0,80}?exit code: (-?\d+), stdout: ", re.DOTALL)
+_WALL = re.compile(r"^(?:Wall time|Duration|Execution time): ?([\d.]+)(?: ?s(?:ec(?:onds?)?)?)?", re.MULTILINE)
+_OUTPUT_MARK = re.compile(r"^(?:Output|Final output|Command output|Stdout|stdout):[ \t]*\n?", re.MULTILINE)
+_ERROR_TAG = "<tool_use_error>"
+_JSON_HEADS = (
+    '{"output"', '{"stdout"', '{"exit_code"', '{"exitCode"', '{"returncode"', '{"metadata"', '{ "output"', '{\n',
+    '{"stderr"', '{"return_code"', '{"result"', '{"isError"', '{"is_error"', '{"error"', '{"success"', '{"status"', '{"ok"',
+)  # fmt: skip
+_CODE_KEYS = ("exit_code", "exitCode", "returncode", "return_code", "code", "exit_status", "status_code")
+_OUTPUT_KEYS = (
+    "output",
+    "stdout",
+    "stderr",
+    "aggregated_output",
+    "formatted_output",
+    "result",
+    "content",
+    "text",
+    "error",
+)
+
+TIMED_OUT: tuple[str, ...] = (
+    "command timed out after",  # Claude Code
+    "the last command <command>",  # mini-swe-agent, with `timed out and has been killed`
+    "command timed out",
+    "the command timed out",
+    "[the command timed out",
+    "[the command has no new output after",
+    "execution timed out",
+    "bash tool terminated command after exceeding timeout",
+    "shell tool terminated command after exceeding timeout",
+    "exec command timed out",
+    "command was cancelled because it took more than",
+    "operation timed out",
+    "tool execution timed out",
+    "error: command timed out",
+    "timed out after",
+)
+"""How harnesses say at a line's beginning that they stopped a call, lower case."""
+
+ABORTED: tuple[str, ...] = (
+    "tool execution aborted",
+    "tool execution was aborted",
+    "tool execution was interrupted",
+    "execution aborted",
+    "the tool call was aborted",
+    "<tool_use_error>error: no such tool available because the stream",
+)
+"""How harnesses say that a call did not come to an end through no fault of its own, lower case."""
+
+TRUNCATED: tuple[str, ...] = (
+    "the output of your last command was too long",
+    "[... omitted ",
+    "... [output truncated",
+    "[output truncated",
+    "<response clipped>",
+    "output too large",
+    "... (output truncated",
+    "tokens truncated...",
+    "characters truncated] ...",
+    "[truncated",
+    "(output too long",
+    "total output lines:",
+)
+"""How harnesses say that output was cut, lower case."""
+
+
+def read_result(result: ToolResult, form: Form) -> Reading:
+    """The form of `result`, read as `form` allows."""
+    text = result.text
+    flag = result.is_error
+    extra_code = _extra_code(result.extra) if result.extra else None
+    head = text[:_HEAD]
+    lowered = head.lstrip().lower()
+    if lowered.startswith(_ERROR_TAG):
+        inner = text.strip()[len(_ERROR_TAG) :].removesuffix("</tool_use_error>")
+        low = inner[:200].strip().lower()
+        return Reading(inner, failed=True, by_flag=flag is True, notice=_ERROR_TAG, declined=low.startswith(DECLINED))
+    if flag is not False and lowered.removeprefix("error: ").startswith(DECLINED) and _short_enough(lowered, flag):
+        return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], declined=True)
+    if lowered.startswith(ABORTED):
+        return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], aborted=True)
+    reading = None
+    if form == "shell":
+        reading = _shell_form(text, head)
+    elif form == "call" and lowered[:1] == "{":
+        reading = _json_form(text)
+    if reading is None:
+        reading = Reading(text)
+    if extra_code is not None and reading.exit_code is None:
+        reading = msgspec.structs.replace(reading, exit_code=extra_code)
+    if flag is not None:
+        reading = msgspec.structs.replace(reading, failed=flag, by_flag=True)
+    return reading
+
+
+def _short_enough(lowered: str, flag: bool | None) -> bool:
+    # Unflagged text must be the notice itself, not a document that begins like one.
+    return flag is True or len(lowered) < 400
+
+
+def _extra_code(extra: dict[str, Any]) -> int | None:
+    for key in _CODE_KEYS[:4]:
+        code = extra.get(key)
+        if isinstance(code, int) and not isinstance(code, bool):
+            return code
+    return None
+
+
+def _shell_form(text: str, head: str) -> Reading | None:
+    """What shell tools print around the output of a command."""
+    found = _RETURNCODE.match(text)
+    if found is not None:
+        rest = text[found.end() :]
+        body = rest.removeprefix("<output>\n").rstrip().removesuffix("</output>")
+        return Reading(body, int(found.group(1)), truncated=_truncated(rest))
+    if head.lstrip()[:1] == "{":
+        form = _json_form(text)
+        if form is not None:
+            return form
+    if head.startswith(("failed in sandbox", "exec_command failed")):
+        found = _SANDBOX.match(text)
+        body = text.rpartition(", stderr: ")[2] if found else text
+        return Reading(body, int(found.group(1)) if found else None, failed=True, notice=head[:80])
+    if _timed_out(text, head):
+        return Reading(_after_output_mark(text), failed=True, timed_out=True, notice=head.strip()[:120])
+    found = _CODE_HEAD.search(head)
+    if found is not None and not _in_front(head, found.start()):
+        found = None
+    if found is not None:
+        wall = _WALL.search(head)
+        rest = text[found.end() :]
+        mark = _OUTPUT_MARK.search(rest[:_HEAD])
+        body = rest[mark.end() :] if mark else rest
+        # A code that closes its own output stands after it.
+        return Reading(
+            body.lstrip("\n)"),
+            int(found.group(1)),
+            truncated=_truncated(text),
+            duration_s=float(wall.group(1)) if wall else None,
+        )
+    codes = _CODE_TAIL.findall(text[-_TAIL:])
+    if codes:
+        return Reading(text, int(codes[-1]), truncated=_truncated(text))
+    running = "Process running with session ID" in head or head.startswith("Command running in background")
+    return Reading(text, truncated=_truncated(text), running=running) if running or _truncated(text) else None
+
+
+def _in_front(head: str, at: int) -> bool:
+    """Whether only lines of a harness's header stand before `at`."""
+    for line in head[:at].splitlines():
+        lowered = line.strip().lower()
+        if lowered and not lowered.startswith(_HEADER_LINES):
+            return False
+    return True
+
+
+_HEADER_LINES = (
+    "chunk id:", "wall time", "process", "command:", "directory:", "output:", "error:", "signal:", "original token count",
+    "[execute_command", "command executed", "exit code", "duration", "total output lines", "background pids", "observation:",
+    "execution result of",
+)  # fmt: skip
+
+
+def _timed_out(text: str, head: str) -> bool:
+    lowered = head.lstrip().lower()
+    if lowered.startswith(TIMED_OUT):
+        return not lowered.startswith("the last command <command>") or "timed out and has been killed" in text[:4000]
+    for line in text[-_TAIL:].lower().splitlines():
+        line = line.strip()
+        if line.startswith(TIMED_OUT[4:8]) or (line.startswith("[the command timed out")):
+            return True
+        if line.startswith("command timed out after") or "and was terminated. timeout" in line:
+            return True
+    return False
+
+
+def _after_output_mark(text: str) -> str:
+    at = text.find("<output>\n")
+    return text[at + 9 :].partition("</output>")[0] if at >= 0 else text.partition("\n")[2]
+
+
+def _truncated(text: str) -> bool:
+    lowered = text[:_HEAD].lower() + text[-_TAIL:].lower()
+    return any(mark in lowered for mark in TRUNCATED)
+
+
+def _json_form(text: str) -> Reading | None:
+    """`{"output": ..., "metadata": {"exit_code": 0}}` and its relatives; None for other JSON."""
+    if not text.lstrip().startswith(_JSON_HEADS) or len(text) > 2_000_000:
+        return None
+    try:
+        decoded = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    if not isinstance(decoded, dict):
+        return None
+    metadata = decoded.get("metadata")
+    places = (decoded, metadata) if isinstance(metadata, dict) else (decoded,)
+    code: int | None = None
+    duration: float | None = None
+    for place in places:
+        for key in _CODE_KEYS[:4]:
+            value = place.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                code = value
+        seconds = place.get("duration_seconds")
+        if isinstance(seconds, int | float):
+            duration = float(seconds)
+    failed = _json_failed(decoded)
+    if code is None and failed is None:
+        return None
+    body = "\n".join(v for k in _OUTPUT_KEYS if isinstance(v := decoded.get(k), str) and v)
+    return Reading(
+        body or text,
+        code,
+        failed,
+        notice="" if failed is None else text.strip()[:80],
+        truncated=_truncated(body),
+        timed_out=decoded.get("timed_out") is True,
+        duration_s=duration,
+    )
+
+
+def _json_failed(decoded: dict[str, Any]) -> bool | None:
+    for key in ("isError", "is_error"):
+        if isinstance(decoded.get(key), bool):
+            return bool(decoded[key])
+    for key in ("success", "ok"):
+        if isinstance(decoded.get(key), bool):
+            return not decoded[key]
+    error = decoded.get("error")
+    if len(decoded) <= 3 and error and isinstance(error, str | dict):
+        return True
+    return True if len(decoded) <= 4 and decoded.get("status") in ("error", "failed", "failure") else None

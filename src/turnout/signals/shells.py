@@ -1,0 +1,280 @@
+"""What a shell command line does, and what its exit status can say."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from turnout.signals.observation import ToolKind
+from turnout.signals.programs import (
+    CHECK_FLAGS,
+    EXIT_CODES,
+    FAMILIES,
+    FETCHERS,
+    FETCHING,
+    FORMATTERS,
+    INTERPRETERS,
+    NOT_A_RUN,
+    PROBES,
+    PROGRAMS,
+    RUNNERS,
+    SCRIPT_TEST_WORDS,
+    SHELLS,
+    SUBCOMMANDS,
+    TEST_FILE_WORDS,
+    WRAPPER_PAIRS,
+    WRAPPERS,
+    WRITING_FLAGS,
+    Meaning,
+    words,
+)
+from turnout.signals.shell import Simple, parse
+
+_PRECEDENCE: tuple[ToolKind, ...] = ("test", "execute", "edit", "write", "search", "read", "plan", "other")
+_SILENT = frozenset(
+    words("cd pushd popd export set unset source . sleep echo printf true : alias umask ulimit wait mkdir")
+)
+_PIPED_VIEWERS = frozenset(words("head tail tee cat less more sort uniq wc cut tr column grep egrep rg sed awk"))
+
+
+class Program(Struct, frozen=True):
+    """One program of a command line, wrappers taken off. `name`: `pytest`, or with a sub-command `git merge`."""
+
+    name: str
+    kind: ToolKind
+    changes: bool
+    args: tuple[str, ...]
+    joined: str
+    fetches: bool = False
+
+
+class ShellReading(Struct, frozen=True):
+    """A command line as far as signals need it.
+
+    `kind`: of its most telling program. `main`: that program's name, `target`: it with its first argument, short. `last`: the
+    program whose status the shell returns. `masked`: a zero status does not say that `main` went well (pipes, `|| true`,
+    `; echo`). `waits`: it sleeps or polls for something. `fetches`: it downloads.
+    """
+
+    kind: ToolKind = "other"
+    main: str = ""
+    target: str = ""
+    last: str = ""
+    changes: bool = False
+    masked: bool = False
+    waits: bool = False
+    fetches: bool = False
+    probes: bool = False
+
+    def meaning(self, code: int) -> Meaning | None:
+        """What the exit code of this line means where it is no plain failure, None elsewhere."""
+        for name in (self.last, self.last.partition(" ")[0]):
+            family = FAMILIES.get(name, name)
+            meaning = EXIT_CODES.get(family, {}).get(code)
+            if meaning is not None:
+                return meaning
+        return None
+
+
+def read_shell(commands: Sequence[Simple]) -> ShellReading:
+    """What the simple commands of one line do together."""
+    programs = [p for c in commands for p in programs_of(c)]
+    if not programs:
+        return ShellReading("write", changes=True) if any(c.writes for c in commands) else ShellReading()
+    telling = [p for p in programs if p.name.partition(" ")[0] not in _SILENT] or programs
+    kind = min((p.kind for p in telling), key=_PRECEDENCE.index)
+    main = next(p for p in telling if p.kind == kind)
+    # A viewer that reads a pipe searches or reads nothing of its own.
+    if kind in ("read", "search"):
+        fed = [p for p in telling if not (p.joined == "|" and p.name in _PIPED_VIEWERS)] or telling
+        kind = min((p.kind for p in fed), key=_PRECEDENCE.index)
+        main = next(p for p in fed if p.kind == kind)
+    writes = any(c.writes for c in commands)
+    here = any(c.writes and (c.reads_heredoc or _prints(c)) for c in commands)
+    if here and kind in ("read", "search", "other"):
+        kind = "write"
+    last = programs[-1]
+    return ShellReading(
+        kind=kind,
+        main=main.name,
+        target=_target(main),
+        last=last.name,
+        changes=any(p.changes for p in programs) or writes,
+        masked=_masked(programs, main),
+        waits=any(p.name in ("sleep", "watch") or p.name.startswith("gh run watch") for p in programs),
+        fetches=main.fetches or any(p.fetches for p in programs),
+        probes=any(p.name.partition(" ")[0] in PROBES for p in programs),
+    )
+
+
+def _prints(command: Simple) -> bool:
+    return bool(command.words) and command.words[0].rpartition("/")[2] in ("echo", "printf", "cat")
+
+
+def _masked(programs: Sequence[Program], main: Program) -> bool:
+    after = programs[programs.index(main) + 1 :]
+    return any(p.joined in ("|", "||", ";", "&") for p in after)
+
+
+def _target(program: Program) -> str:
+    first = next((a for a in program.args if not a.startswith("-")), "")
+    # Only names and paths: other arguments may hold anything, secrets among them.
+    if program.kind in ("execute", "other") and not first.endswith((".py", ".js", ".ts", ".sh", ".rb", ".go", ".mjs")):
+        first = ""
+    if program.fetches or "=" in first or "://" in first:
+        first = ""
+    return f"{program.name} {first}".strip()[:120]
+
+
+def programs_of(command: Simple) -> tuple[Program, ...]:
+    """The programs one simple command runs: one, or those of the line given to a shell."""
+    argv = unwrapped(command.words)
+    if not argv:
+        return ()
+    name = argv[0].rpartition("/")[2]
+    if name in SHELLS:
+        line = _shell_line(argv)
+        if line is not None:
+            inner = [p for c in parse(line) for p in programs_of(c)]
+            if inner:
+                first = inner[0]
+                inner[0] = Program(first.name, first.kind, first.changes, first.args, command.joined, first.fetches)
+            return tuple(inner)
+    return (_program(argv, command),)
+
+
+def unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The argv without `env A=1`, `sudo`, `timeout 60`, `uv run`, `python -m` and the like in front."""
+    for _ in range(6):
+        if not argv:
+            return argv
+        name = argv[0].rpartition("/")[2]
+        if len(argv) > 2 and (name, argv[1]) in WRAPPER_PAIRS:
+            argv = _after_options(argv[2:], 0)
+        elif name in WRAPPERS and len(argv) > 1 and not (name == "command" and argv[1].startswith("-")):
+            argv = _after_options(argv[1:], WRAPPERS[name]) or argv[:1]
+            if len(argv) == 1 and argv[0].rpartition("/")[2] == name:
+                return argv
+        elif name.startswith("python") and "-m" in argv[1:4]:
+            at = argv.index("-m")
+            if at + 1 >= len(argv) or any(not w.startswith("-") for w in argv[1:at]):
+                return argv
+            argv = argv[at + 1 :]
+        else:
+            return argv
+    return argv
+
+
+def _after_options(argv: tuple[str, ...], skip: int) -> tuple[str, ...]:
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        if word.startswith("-") and len(word) > 1:
+            # `-n 10`, `-u user`: an option's value is a word that is no program.
+            at += 2 if len(word) == 2 and at + 1 < len(argv) and (argv[at + 1].isdigit() or word in ("-u", "-k")) else 1
+        elif "=" in word and word.partition("=")[0].isidentifier():
+            at += 1
+        elif skip:
+            skip -= 1
+            at += 1
+        else:
+            break
+    return argv[at:]
+
+
+def _shell_line(argv: tuple[str, ...]) -> str | None:
+    for at, word in enumerate(argv[1:], 1):
+        if word.startswith("-") and not word.startswith("--") and "c" in word:
+            return argv[at + 1] if at + 1 < len(argv) else None
+        if not word.startswith("-"):
+            return None
+    return None
+
+
+def _program(argv: tuple[str, ...], command: Simple) -> Program:
+    name = argv[0].rpartition("/")[2]
+    args = argv[1:]
+    if name in INTERPRETERS or name.startswith("python"):
+        kind, shown = _script(name, args, command)
+        return Program(shown, kind, _writes_inline(args), args, command.joined)
+    table = SUBCOMMANDS.get(name)
+    kind = PROGRAMS.get(name, "execute")
+    shown = name
+    if table is not None or name == "gh":
+        plain = [a for a in args if not a.startswith("-")][:2]
+        if plain:
+            shown = f"{name} {plain[0]}"
+        for arg in args[:6]:
+            if table is not None and arg in table:
+                kind = table[arg]
+                shown = f"{name} {arg}"
+                break
+    if name == "gh":
+        kind = _gh_kind(args)
+    if kind == "execute" and name in RUNNERS and _names_test(args):
+        kind = "test"
+    if kind == "execute" and _names_test((name.rpartition(".")[0] or name,)) and argv[0].startswith((".", "/")):
+        kind = "test"
+    if kind == "test" and not NOT_A_RUN.isdisjoint(args):
+        kind = "execute"
+    changes = _changes(name, shown, kind, args)
+    if changes and kind in ("read", "test", "search") and (kind != "test" or shown in FORMATTERS):
+        kind = "edit" if kind != "read" or name in ("sed", "perl", "awk", "gawk", "yq", "sort") else kind
+    plain_args = [a for a in args[:4] if not a.startswith("-")]
+    fetches = name in FETCHERS and (name in ("wget", "curl", "aria2c") or any(a in FETCHING for a in plain_args))
+    return Program(shown, kind, changes, args, command.joined, fetches)
+
+
+def _gh_kind(args: tuple[str, ...]) -> ToolKind:
+    plain = {a for a in args[:4] if not a.startswith("-")}
+    if plain & {"view", "list", "checks", "status", "diff", "watch", "download"}:
+        return "read"
+    if "search" in plain:
+        return "search"
+    if plain & {"edit", "close", "comment", "ready"}:
+        return "edit"
+    return "read" if "api" in plain and not {"-X", "--method", "-f", "-F"} & set(args) else "execute"
+
+
+def _changes(name: str, shown: str, kind: ToolKind, args: tuple[str, ...]) -> bool:
+    if (name in FORMATTERS or shown in FORMATTERS) and name != "prettier":
+        return not any(a in CHECK_FLAGS for a in args)
+    flags = WRITING_FLAGS.get(name)
+    if flags and any(a in flags or (a.startswith(("-i", "-pi")) and name in ("sed", "perl")) for a in args):
+        return True
+    return kind in ("write", "edit")
+
+
+def _script(name: str, args: tuple[str, ...], command: Simple) -> tuple[ToolKind, str]:
+    script = next((a for a in args if not a.startswith("-")), "")
+    if any(a in ("-c", "-e", "--eval", "-p") for a in args[:3]) or command.reads_heredoc or script == "-":
+        return "execute", name
+    if name in ("node", "deno", "bun") and (table := SUBCOMMANDS.get(name)) is not None:
+        for arg in args[:2]:
+            if arg in table:
+                return table[arg], f"{name} {arg}"
+    base = script.rpartition("/")[2]
+    if base in SUBCOMMANDS:
+        plain = [a for a in args if not a.startswith("-")]
+        verb = plain[1] if len(plain) > 1 else ""
+        return SUBCOMMANDS[base].get(verb, "execute"), f"{base} {verb}".strip()
+    if base in PROGRAMS and PROGRAMS[base] == "test":
+        return "test", base
+    if base and _names_test((base.rpartition(".")[0] or base,), TEST_FILE_WORDS):
+        return "test", name
+    if name in SHELLS and "-n" in args:
+        return "test", name
+    return "execute", name
+
+
+def _names_test(names: Sequence[str], telling: Sequence[str] = SCRIPT_TEST_WORDS) -> bool:
+    for word in names[:4]:
+        lowered = word.lower().lstrip("-:")
+        pieces = lowered.replace("-", "_").replace(":", "_").replace(".", "_").split("_")
+        if any(p in telling for p in pieces):
+            return True
+    return False
+
+
+def _writes_inline(args: tuple[str, ...]) -> bool:
+    code = next((args[i + 1] for i, a in enumerate(args[:-1]) if a in ("-c", "-e")), "")
+    return any(mark in code for mark in ("write_text(", "writeFileSync(", ".write(", "appendFileSync(", "write_bytes("))

@@ -1,0 +1,219 @@
+"""What a tool call does: the tools of the known harnesses as data, verbs in names for the rest, shell lines taken apart."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from turnout.signals.observation import ToolKind
+from turnout.signals.programs import kinds, words
+from turnout.signals.shell import Simple, parse
+from turnout.signals.shells import ShellReading, read_shell
+
+SHELL_TOOLS = frozenset(
+    words("""bash shell shell_command local_shell local_shell_call terminal exec_command container.exec exec execute_bash
+    execute_command run_command run_terminal_cmd run_in_terminal run_shell_command run_bash run_shell bash_command cmd
+    powershell unified_exec developer__shell command sh zsh process execute_shell terminal_execute""")
+)
+"""Tools whose argument is a shell command line or argument list."""
+
+TOOLS: dict[str, ToolKind] = kinds(
+    {
+        "read": """read view read_file readfile read_many_files read_multiple_files open_file open cat notebookread bashoutput
+            taskoutput read_background get_output webfetch web_fetch fetch fetch_url view_image ls list list_dir
+            list_directory listdir list_files list_code_definition_names directory_tree get_file_info get_errors
+            get_diagnostics getdiagnostics lsp_diagnostics goto scroll_up scroll_down browser_snapshot
+            listmcpresources readmcpresource listmcpresourcestool readmcpresourcetool read_mcp_resource list_mcp_resources
+            readmcpresourcedirtool view_file view_code_item command_status get_terminal_output diff_history read_thread""",
+        "search": """grep glob search_files search_file search_dir find_file find_files grep_search grep_files file_search
+            codebase_search search_file_content search_code websearch web_search google_web_search toolsearch codesearch
+            semantic_search find_by_name ripgrep rg lsp lsp_symbols find_references""",
+        "write": """write write_file create_file create new_file write_to_file save_file filewrite create_directory
+            mkdir""",
+        "edit": """edit multiedit multi_edit notebookedit edit_notebook str_replace edit_file editfile apply_patch applypatch
+            patch apply_diff replace_in_file insert_content search_and_replace search_replace replace insert
+            replace_string_in_file multi_replace_string_in_file insert_edit_into_file delete_file move_file rename_file
+            undo_edit replace_file_content multi_replace_file_content copy_file edit_block""",
+        "plan": """todowrite todo_write todoread todo_read todo update_plan exitplanmode enterplanmode exit_plan_mode plan
+            think thinking sequentialthinking task_tracker update_todo_list manage_todo_list taskcreate taskupdate tasklist
+            taskget write_todos plan_exit plan_enter""",
+        "execute": """execute_ipython_cell ipython python run_python python_exec run_code code_interpreter repl js_repl
+            execute_code write_stdin send_input runtests""",
+        "test": "run_tests runtest test run_test",
+        "other": """task agent spawn_agent wait_agent close_agent send_message skill slashcommand askuserquestion
+            ask_followup_question request_user_input attempt_completion finish submit new_task switch_mode browser
+            browser_action killshell killbash kill_shell taskstop kill_terminal save_memory memory calculate monitor
+            question structuredoutput view_plan sendmessage list_agents schedulewakeup""",
+    }
+)
+"""Kind by lower-case tool name, over Claude Code, Codex, opencode, SWE-agent, OpenHands, Cline, Gemini CLI, Cursor, Copilot."""
+
+EDITORS = frozenset(
+    {"str_replace_editor", "str_replace_based_edit_tool", "text_editor", "str_replace_based_edit", "editor"}
+)
+EDITOR_COMMANDS: dict[str, ToolKind] = {
+    "view": "read",
+    "create": "write",
+    "str_replace": "edit",
+    "insert": "edit",
+    "undo_edit": "edit",
+    "delete": "edit",
+    "rename": "edit",
+}
+"""Tools that read or edit by their `command` argument."""
+
+VERBS: dict[str, ToolKind] = kinds(
+    {
+        "read": "read get fetch view show describe cat open load download list status inspect retrieve count tail head peek",
+        "search": "search find query grep lookup browse locate match resolve discover",
+        "write": "write create save new upload generate export",
+        "edit": """update edit modify set patch replace delete remove rename move insert append cancel book apply change exchange
+            return send transfer put merge commit push assign close enable disable format fix refactor""",
+        "execute": "run exec execute eval invoke shell bash terminal python command compile build deploy start stop restart",
+        "test": "test tests lint typecheck verify",
+        "plan": "plan todo think thought reason",
+    }
+)
+"""Kind by the first verb among the words of an unlisted tool's name."""
+
+PLANNERS = ("task-master", "taskmaster", "todo", "sequential-thinking", "planner")
+KNOWLEDGE = ("memory", "calculator")
+"""Words in a server's name that decide for all its tools: plan, other."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PATHS = (
+    "file_path",
+    "path",
+    "filepath",
+    "filePath",
+    "notebook_path",
+    "target_file",
+    "absolute_path",
+    "file",
+    "filename",
+    "url",
+)
+_COMMANDS = ("command", "cmd", "script", "input", "code", "commands")
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+
+
+class Action(Struct, frozen=True):
+    """What a tool call asks for.
+
+    `tool`: the name as called. `listed`: the kind comes from a table rather than from verbs. `target`: the path or program
+    it acts on, short. `changes`: it asks to change the workspace. `call`: digest of the tool and its arguments. `shell`:
+    the command line read, None for other tools.
+    """
+
+    tool: str
+    kind: ToolKind = "other"
+    listed: bool = False
+    target: str = ""
+    changes: bool = False
+    call: str = ""
+    shell: ShellReading | None = None
+
+
+UNKNOWN = Action("?")
+"""The action behind a result without a call."""
+
+
+def read_call(name: str, arguments: str, namespace: str | None = None) -> Action:
+    """The action a call asks for. `arguments`: JSON text, or raw text of a free-form tool; anything unreadable is text."""
+    decoded = _arguments(arguments)
+    shown = f"{namespace}__{name}" if namespace else name
+    call = hashlib.blake2b(f"{shown}\x1f{arguments.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    bare = name.lower()
+    if bare in SHELL_TOOLS or (bare not in TOOLS and _looks_like_shell(bare, decoded)):
+        command = _command(decoded)
+        if command is None and bare == "process":
+            return Action(shown, "other", True, call=call)
+        shell = read_shell(commands_of(command))
+        return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell)
+    if bare in EDITORS:
+        asked = decoded.get("command") if isinstance(decoded, dict) else None
+        asked_words = asked.split() if isinstance(asked, str) else []
+        verb = next((w for w in asked_words[:2] if w in EDITOR_COMMANDS), "view")
+        kind = EDITOR_COMMANDS[verb]
+        path = _path(decoded) or next((w for w in asked_words if w.startswith("/")), "")
+        return Action(shown, kind, True, path, kind in ("write", "edit"), call)
+    kind, listed = tool_kind(bare, shown, name)
+    path = _path(decoded)
+    if not path and isinstance(decoded, str | dict) and kind == "edit":
+        found = _PATCHED.search(decoded if isinstance(decoded, str) else str(decoded.get("input", "")))
+        path = found.group(1).strip() if found else ""
+    return Action(shown, kind, listed, path[:120], kind in ("write", "edit"), call)
+
+
+def tool_kind(bare: str, shown: str, name: str) -> tuple[ToolKind, bool]:
+    """The kind of a tool that is no shell, and whether a table lists it."""
+    if bare in TOOLS:
+        return TOOLS[bare], True
+    whole = shown.lower()
+    last = re.split(r"__|\.|/|:", name)[-1]
+    server = whole[: len(whole) - len(last)]
+    if any(word in server for word in PLANNERS):
+        return "plan", True
+    if any(word in server for word in KNOWLEDGE):
+        return "other", True
+    if server and last.lower() in TOOLS:
+        return TOOLS[last.lower()], True
+    for word in _WORD.findall(last):
+        kind = VERBS.get(word.lower())
+        if kind is not None:
+            return kind, False
+    return "other", False
+
+
+def _arguments(arguments: str) -> Any:
+    text = arguments.lstrip()
+    if text[:1] in ("{", "[", '"'):
+        try:
+            decoded = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return arguments
+        # Some clients encode the arguments twice.
+        if isinstance(decoded, str) and decoded.lstrip()[:1] == "{":
+            return _arguments(decoded)
+        return decoded
+    return arguments
+
+
+def _looks_like_shell(bare: str, decoded: Any) -> bool:
+    if not isinstance(decoded, dict) or not (isinstance(decoded.get("command"), str | list) or "cmd" in decoded):
+        return False
+    return bare not in EDITORS and any(w in bare for w in ("bash", "shell", "exec", "terminal", "command", "run"))
+
+
+def _command(decoded: Any) -> Any:
+    if isinstance(decoded, dict):
+        for key in _COMMANDS:
+            if key in decoded:
+                value = decoded[key]
+                return _command(value) if isinstance(value, dict) else value
+        action = decoded.get("action")
+        return _command(action) if isinstance(action, dict) else None
+    return decoded
+
+
+def commands_of(command: Any) -> tuple[Simple, ...]:
+    """The simple commands of a shell tool's argument: a line, an argument list, or a JSON text of either."""
+    if isinstance(command, str):
+        inner = _arguments(command) if command.lstrip()[:1] in ("{", "[") else command
+        return parse(command) if not isinstance(inner, dict | list) or not inner else commands_of(_command(inner))
+    if isinstance(command, Sequence):
+        argv = tuple(str(w) for w in command)
+        return (Simple(argv),) if argv else ()
+    return ()
+
+
+def _path(decoded: Any) -> str:
+    if isinstance(decoded, dict):
+        for key in _PATHS:
+            value = decoded.get(key)
+            if isinstance(value, str):
+                return value[:120]
+    return ""

@@ -1,0 +1,173 @@
+"""The one entry: a conversation in, its signals out. The same history seen again costs a digest of its bytes."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from turnout.conversation import Conversation, Message, Opaque, Text, ToolCall, ToolResult
+from turnout.signals.harness import COMPACTION_ITEMS, is_compaction, real_user_text, tool_of_text_result
+from turnout.signals.memo import Memo
+from turnout.signals.observation import OBSERVED_AT_MOST, Observation, Signals
+from turnout.signals.tools import UNKNOWN, Action, read_call
+from turnout.signals.verdict import judge
+
+REMEMBERED_AT_MOST = 8192
+"""Messages, and results, whose reading is kept."""
+
+
+class _Facts(Struct, frozen=True):
+    """What a message contributes. `results`: part index, call id and tool name of each result it carries."""
+
+    said: bool = False
+    compacted: bool = False
+    calls: tuple[tuple[str, Action], ...] = ()
+    results: tuple[tuple[int, str, str], ...] = ()
+    block: Action | None = None
+
+
+_facts_memo: Memo[_Facts] = Memo(REMEMBERED_AT_MOST)
+_observations: Memo[Observation] = Memo(REMEMBERED_AT_MOST)
+_NOTHING = _Facts()
+_BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\n(.*?)\n?```", re.DOTALL)
+
+
+def observe(conversation: Conversation) -> Signals:
+    """The signals of `conversation` as it stands: what its tool results since the last real user turn show.
+
+    Pure. Decodes only messages it has not met before, and only those since the last real user turn.
+    """
+    roles, messages = conversation.roles, conversation.messages
+    raw = getattr(messages, "raw", None)
+    dialect = conversation.format
+    units: list[tuple[int, Any, _Facts]] = []
+    compacted = False
+    boundary = -1
+    for i in range(len(roles) - 1, -1, -1):
+        role = roles[i]
+        if role == "system" or role == "developer":
+            continue
+        digest = _digest(raw[i]) if raw is not None else None
+        facts = _facts_memo.get((dialect, digest)) if digest is not None else None
+        if facts is None:
+            facts = _facts(messages[i])
+            if digest is not None:
+                _facts_memo.put((dialect, digest), facts)
+        compacted = compacted or facts.compacted
+        if facts.said:
+            boundary = i
+            break
+        if facts is not _NOTHING:
+            units.append((i, digest, facts))
+    units.reverse()
+    depth = _runs(roles, boundary + 1)
+    return Signals(
+        observations=_observed(messages, units),
+        depth=depth,
+        assistant_turns=depth if boundary < 0 else depth + _runs(roles, 0, boundary),
+        user_turn=depth == 0 and boundary >= 0,
+        compacted=compacted,
+        results=sum(len(f.results) for _, _, f in units) + _results_before(roles, raw, messages, boundary),
+    )
+
+
+def _digest(raw: Any) -> tuple[int, int] | None:
+    """A digest of a message's bytes, from the interpreter's keyed hash; None when there are no bytes."""
+    if type(raw) is msgspec.Raw:
+        raw = bytes(raw)
+    elif type(raw) is not bytes:
+        return None
+    return hash(raw), len(raw)
+
+
+def _runs(roles: Sequence[str], begin: int, end: int | None = None) -> int:
+    """Assistant turns among `roles`: units of the assistant that follow one another are one."""
+    count, before = 0, ""
+    for role in roles[begin:end]:
+        if role == "assistant" and before != "assistant":
+            count += 1
+        before = role
+    return count
+
+
+def _facts(message: Message) -> _Facts:
+    if message.role == "assistant":
+        calls = tuple(
+            (p.id, read_call(p.name, p.arguments, p.namespace)) for p in message.parts if isinstance(p, ToolCall)
+        )
+        if calls:
+            return _Facts(calls=calls)
+        blocks = _BLOCK.findall(message.text) if message.parts else ()
+        if blocks:
+            return _Facts(block=read_call("bash", blocks[-1]))
+        return _Facts(compacted=True) if _compaction_item(message) else _NOTHING
+    results = tuple((at, p.call_id, p.name or "") for at, p in enumerate(message.parts) if isinstance(p, ToolResult))
+    if message.role == "tool":
+        return _Facts(results=results)
+    compacted = any(isinstance(p, Text) and is_compaction(p.text) for p in message.parts) or _compaction_item(message)
+    said = real_user_text(message) is not None
+    if not said and not results:
+        results = tuple(
+            (at, "", tool)
+            for at, p in enumerate(message.parts)
+            if isinstance(p, Text) and (tool := tool_of_text_result(p.text[:160].lstrip().lower())) is not None
+        )
+    return _Facts(said, compacted, (), results) if said or compacted or results else _NOTHING
+
+
+def _compaction_item(message: Message) -> bool:
+    return any(isinstance(p, Opaque) and p.type in COMPACTION_ITEMS for p in message.parts)
+
+
+def _observed(messages: Sequence[Message], units: Sequence[tuple[int, Any, _Facts]]) -> tuple[Observation, ...]:
+    """The newest results among `units`, each paired with its call."""
+    actions: dict[str, Action] = {}
+    block: Action | None = None
+    pairs: list[tuple[int, Any, int, Action, str]] = []
+    for i, digest, facts in units:
+        for call_id, action in facts.calls:
+            actions[call_id] = action
+        if facts.block is not None:
+            block = facts.block
+        for at, call_id, name in facts.results:
+            known = actions.get(call_id) if call_id else block
+            if known is None:
+                known = _named(name)
+            pairs.append((i, digest, at, known, name))
+    observations = []
+    for i, digest, at, action, _ in pairs[-OBSERVED_AT_MOST:]:
+        key = (i, at, digest, action.call, action.tool) if digest is not None else None
+        seen = _observations.get(key) if key is not None else None
+        if seen is None:
+            part = messages[i].parts[at]
+            result = part if isinstance(part, ToolResult) else ToolResult("", (part,))
+            seen = judge(action, result, i, at)
+            if key is not None:
+                _observations.put(key, seen)
+        observations.append(seen)
+    return tuple(observations)
+
+
+def _named(name: str) -> Action:
+    """The action behind a result whose call is not there: known by the tool's name only."""
+    if not name or name == "?":
+        return UNKNOWN
+    return msgspec.structs.replace(read_call(name, ""), call="")
+
+
+def _results_before(roles: Sequence[str], raw: Any, messages: Sequence[Message], boundary: int) -> int:
+    """Tool results up to `boundary`, counted without decoding where there are bytes to count in."""
+    count = 0
+    for i in range(boundary + 1):
+        role = roles[i]
+        if role == "tool":
+            count += 1
+        elif role == "user":
+            if raw is not None and isinstance(raw[i], msgspec.Raw | bytes):
+                # A key of the format's own: inside texts its quotes are escaped.
+                count += bytes(raw[i]).count(b'"tool_use_id"')
+            else:
+                count += sum(isinstance(p, ToolResult) for p in messages[i].parts)
+    return count

@@ -1,0 +1,323 @@
+"""One tool call and its result, judged: the Observation. Status and flags decide before structure, structure before text."""
+
+import hashlib
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from turnout.conversation import ToolResult
+from turnout.signals.errors import (
+    CALL_FAILED,
+    CI_FAILED,
+    CI_PENDING,
+    EDIT_FAILED,
+    LINT_LEFT,
+    Failing,
+    bounded,
+    ends_in_traceback,
+    failing,
+    first_line,
+    line_at,
+    negative,
+)
+from turnout.signals.fingerprint import fingerprint, shown
+from turnout.signals.observation import Evidence, Observation, Status, ToolKind
+from turnout.signals.programs import SIGNALS
+from turnout.signals.results import Form, Reading, read_result
+from turnout.signals.summaries import Summary, read_summary, without_colour
+from turnout.signals.tools import Action
+
+SILENT_SUCCESS = frozenset({"Bash"})
+"""Shell tools of harnesses that always flag a non-zero exit: without a flag the exit code was zero."""
+
+TRANSCRIPTS: dict[str, tuple[str, ...]] = {"aider_output": ("Applied edit to ", "SEARCH/REPLACE block", "edit format")}
+"""Pseudo tools of harnesses that print what they did instead of calling tools, and what shows that they edited."""
+
+CONTENT_KINDS = frozenset({"read", "search"})
+WAITING_FOR = frozenset({"connection_refused", "exit_nonzero", "http_error", "unreachable", "absent_path", "no_match"})
+
+_DURATION = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b")
+
+
+class _Verdict(Struct, frozen=True):
+    status: Status
+    evidence: Evidence
+    failing: Failing | None = None
+    line: str = ""
+
+
+def judge(action: Action, result: ToolResult, message: int, part: int) -> Observation:
+    """The observation of `result`, which answers the call read as `action`; `message`, `part`: its place."""
+    form = _form(action)
+    reading = read_result(result, form)
+    body = without_colour(reading.body)
+    kind = action.kind
+    summary = (
+        read_summary(body) if (form == "shell" and kind in ("execute", "test", "other")) or kind == "test" else None
+    )
+    if summary is not None and summary.run and kind == "execute":
+        kind = "test"
+    elif action.tool in TRANSCRIPTS and any(mark in body for mark in TRANSCRIPTS[action.tool]):
+        kind = "edit"
+    verdict = _declined(reading) or _status(action, kind, form, reading, body, summary)
+    failed = verdict.status == "failed"
+    told = verdict.failing
+    error_class = told.error_class if told else "capability" if failed else "none"
+    error_kind = told.kind if told else "tool_error" if failed else ""
+    telling = told.line if told and told.line.strip() else first_line(body) if failed else ""
+    serious = failed and error_class in ("capability", "critical")
+    return Observation(
+        tool=action.tool,
+        kind=kind,
+        message=message,
+        part=part,
+        status=verdict.status,
+        evidence=verdict.evidence,
+        error_class=error_class,
+        error_kind=error_kind,
+        fingerprint=fingerprint(error_kind, telling or action.target or action.tool) if serious else "",
+        evidence_text=shown(telling or verdict.line),
+        exit_code=reading.exit_code,
+        change=_change(action, verdict.status, reading),
+        target=shown(action.target),
+        call=action.call,
+        tests_run=summary.run if summary else None,
+        tests_passed_count=summary.passed if summary else None,
+        tests_failed=summary.failed if summary else None,
+        tests_passed=(summary is not None and summary.green and not failed) if kind == "test" else None,
+        digest=hashlib.blake2b(_DURATION.sub("", body).encode("utf-8", "replace"), digest_size=8).hexdigest(),
+        size=len(body),
+        truncated=reading.truncated,
+        duration_s=reading.duration_s,
+    )
+
+
+def _form(action: Action) -> Form:
+    if action.shell is not None or action.kind in ("execute", "test") or action.tool == "?":
+        return "shell"
+    return "content" if action.listed and action.kind in CONTENT_KINDS else "call"
+
+
+def _declined(reading: Reading) -> _Verdict | None:
+    evidence: Evidence = "flag" if reading.by_flag else "structure"
+    if reading.declined:
+        return _Verdict("failed", evidence, Failing("informational", "declined", reading.notice))
+    if reading.aborted:
+        return _Verdict("failed", evidence, Failing("critical", "aborted", reading.notice))
+    return None
+
+
+def _status(
+    action: Action, kind: ToolKind, form: Form, reading: Reading, body: str, summary: Summary | None
+) -> _Verdict:
+    """Whether the call did its job, by the strongest evidence there is."""
+    code = reading.exit_code
+    if reading.failed:
+        evidence: Evidence = "flag" if reading.by_flag else "structure"
+        return _Verdict("failed", evidence, _what_failed(action, kind, form, reading, body, summary))
+    if reading.timed_out:
+        return _Verdict("failed", "structure", _what_failed(action, kind, form, reading, body, summary))
+    if code is not None and code != 0:
+        told = _what_failed(action, kind, form, reading, body, summary)
+        return _Verdict("ok" if told.error_class == "none" else "failed", "exit_code", told, f"exit code {code}")
+    if code == 0 or reading.failed is False or action.tool in SILENT_SUCCESS:
+        evidence = "exit_code" if code == 0 else "flag" if reading.failed is False else "structure"
+        line = "exit code 0" if code == 0 else ""
+        return _despite_success(action, kind, form, reading, body, summary) or _Verdict(
+            "ok", evidence, _remark(action, kind, reading, body, summary), line
+        )
+    return _by_text(action, kind, form, body, summary)
+
+
+def _what_failed(
+    action: Action, kind: ToolKind, form: Form, reading: Reading, body: str, summary: Summary | None
+) -> Failing:
+    """Class and kind of a failure that is certain."""
+    shell, code = action.shell, reading.exit_code
+    if reading.timed_out:
+        late = shell is not None and shell.fetches
+        return Failing("critical" if late else "capability", "download_timeout" if late else "timeout", reading.notice)
+    if form != "shell":
+        return _tool_failed(kind, body)
+    told = _by_exit_code(action, code, body) if code is not None else None
+    if told is None and shell is not None and code is None and shell.meaning(1) == ("capability", "ci_failure"):
+        told = _continuous_integration(body)
+    if told is None and kind == "test" and summary is not None:
+        told = Failing("capability", "test_failure", _failed_test(body)) if summary.failed else None
+    if told is None:
+        told = failing(body)
+        if told is not None and kind in ("read", "search") and told.kind == "no_such_file":
+            told = Failing("informational", "absent_path", told.line)
+    if told is None and code in SIGNALS:
+        told = Failing(*SIGNALS[code], first_line(body))
+    if told is None:
+        told = Failing("capability", "exit_nonzero" if code is not None else "tool_error", first_line(body))
+    if shell is not None and shell.waits and shell.probes and told.kind in WAITING_FOR:
+        return Failing("informational", "waiting", told.line)
+    return told
+
+
+def _by_exit_code(action: Action, code: int, body: str) -> Failing | None:
+    """What the exit code says by the table of the program that gave it."""
+    meaning = action.shell.meaning(code) if action.shell else None
+    if meaning is None:
+        if code in (126, 127):
+            return Failing(*SIGNALS[code], first_line(body))
+        return None
+    error_class, kind = meaning
+    if kind == "ci_failure" or kind == "pending":
+        return _continuous_integration(body) or (
+            Failing(error_class, kind, first_line(body)) if kind == "pending" else None
+        )
+    if kind in ("usage", "test_failure", "test_error", "absent_path"):
+        told = failing(body)
+        if kind == "absent_path":
+            return Failing(error_class, kind, told.line) if told and told.kind == "no_such_file" else None
+        if kind == "usage" and told is not None and told.kind == "no_such_file":
+            return Failing("informational", "absent_path", told.line)
+        if told is not None and (told.error_class == "critical" or told.kind in ("missing_module", "usage")):
+            return told
+        if kind == "test_error" and "Exit: Quitting debugger" in body:
+            return Failing("informational", "interrupted", first_line(body))
+        if kind.startswith("test"):
+            return Failing(error_class, kind, _failed_test(body) or (told.line if told else ""))
+    return Failing(error_class, kind, first_line(body))
+
+
+def _failed_test(body: str) -> str:
+    """The line that names a failed test or its reason."""
+    body = bounded(body)
+    for pattern in _TEST_LINES:
+        found = pattern.search(body)
+        if found is not None:
+            return line_at(body, found.start())
+    return ""
+
+
+_TEST_LINES = tuple(
+    re.compile(p, re.MULTILINE)
+    for p in (
+        r"^(?:FAILED|ERROR) \S+::.*",
+        r"^E   \S.*",
+        r"^(?:FAIL|ERROR): \w+ \(",
+        r"^\s*--- FAIL: ",
+        r"^---- \S+ stdout ----",
+        r"^  ● ",
+        r"^\s*[✗✕✖\u00d7] ",
+        r"^not ok ",
+        r"^\s+\d+\) ",
+        r"^(?:FAIL|FAILED)\b",
+    )
+)
+
+
+def _continuous_integration(body: str) -> Failing | None:
+    found = CI_FAILED.search(body)
+    if found is not None:
+        return Failing("capability", "ci_failure", line_at(body, found.start()))
+    found = CI_PENDING.search(body)
+    return Failing("informational", "pending", line_at(body, found.start())) if found else None
+
+
+def _tool_failed(kind: ToolKind, body: str) -> Failing:
+    """What failed in a tool that is no shell and says that it failed."""
+    line = first_line(body)
+    if kind not in ("edit", "write"):
+        told = negative(body)
+        if told is not None:
+            return told
+    if len(body) < 2_000:
+        told = failing(body)
+        if told is not None and told.error_class == "critical":
+            return told
+        if told is not None and told.kind in (
+            "usage",
+            "timeout",
+            "connection_refused",
+            "permission_denied",
+            "http_error",
+        ):
+            return told
+    if kind in ("edit", "write"):
+        return Failing("capability", "edit_failed", line)
+    return Failing("capability", "usage" if "regex" in line or "ripgrep failed" in line else "tool_error", line)
+
+
+def _despite_success(
+    action: Action, kind: ToolKind, form: Form, reading: Reading, body: str, summary: Summary | None
+) -> _Verdict | None:
+    """A failure that the output proves although the status says nothing of it: red summaries, masked statuses, uncaught
+    exceptions at the very end, failed checks of continuous integration."""
+    if form != "shell" or kind not in ("execute", "test", "read"):
+        return None
+    shell = action.shell
+    if kind == "read":
+        told = _continuous_integration(body) if shell and shell.meaning(1) == ("capability", "ci_failure") else None
+        return _Verdict("failed", "text", told) if told and told.error_class == "capability" else None
+    if summary is not None and summary.failed:
+        return _Verdict("failed", "text", Failing("capability", "test_failure", _failed_test(body)))
+    uncaught = ends_in_traceback(body)
+    if uncaught:
+        told = failing(body)
+        return _Verdict("failed", "text", Failing("capability", told.kind if told else "exception", uncaught))
+    masked = shell is not None and shell.masked and not (summary is not None and summary.green)
+    told = failing(body) if masked else None
+    return _Verdict("failed", "text", told) if told is not None else None
+
+
+def _remark(action: Action, kind: ToolKind, reading: Reading, body: str, summary: Summary | None) -> Failing | None:
+    """What is worth knowing of a success: no test ran, still pending, cut."""
+    if kind == "test" and summary is not None and summary.run == 0:
+        return Failing("informational", "no_tests", "")
+    shell = action.shell
+    if kind == "read" and shell and shell.meaning(1) == ("capability", "ci_failure"):
+        told = _continuous_integration(body)
+        if told is not None:
+            return told
+    if reading.truncated and "too long" in body[:400]:
+        return Failing("informational", "truncated", first_line(body))
+    return None
+
+
+def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Summary | None) -> _Verdict:
+    """No flag and no exit code: summaries, then anchored lines of shells, then how a tool's answer begins."""
+    if form == "shell":
+        if action.tool == "?" or kind not in ("execute", "test", "edit", "write", "other"):
+            return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
+        if summary is not None and summary.run:
+            if summary.failed:
+                return _Verdict("failed", "text", Failing("capability", "test_failure", _failed_test(body)))
+            return _Verdict("ok", "text", None)
+        told = failing(body)
+        if told is not None:
+            return _Verdict("failed", "text", told)
+        return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
+    if form == "content":
+        return _Verdict("unknown", "none")
+    if action.tool in TRANSCRIPTS:
+        found = EDIT_FAILED.search(bounded(body)) or LINT_LEFT.search(bounded(body))
+        if found is not None:
+            return _Verdict(
+                "failed", "text", Failing("capability", "edit_failed", line_at(bounded(body), found.start()))
+            )
+        return _Verdict("ok", "text") if "\nApplied edit to " in body else _Verdict("unknown", "none")
+    if kind in ("edit", "write"):
+        head = body.strip()[:2_000]
+        found = EDIT_FAILED.search(head) if action.listed else CALL_FAILED.match(head)
+        if found is not None:
+            return _Verdict("failed", "text", Failing("capability", "edit_failed", line_at(head, found.start())))
+        return _Verdict("ok", "text") if head else _Verdict("unknown", "none")
+    # One line that begins with an error, from a tool that is no reader of files: the tool's own answer.
+    if not action.listed or kind not in CONTENT_KINDS:
+        head = body.strip()
+        if len(head) < 600 and "\n" not in head and CALL_FAILED.match(head):
+            return _Verdict("failed", "text", _tool_failed(kind, head))
+    return _Verdict("unknown", "none")
+
+
+def _change(action: Action, status: Status, reading: Reading) -> Literal["verified", "claimed"] | None:
+    if not action.changes or status == "failed":
+        return None
+    masked = action.shell is not None and action.shell.masked and action.shell.kind not in ("write", "edit")
+    return "verified" if status == "ok" and not masked else "claimed"

@@ -1,0 +1,44 @@
+"""Observations agree with hand labels of recorded tool results at least as well as stated."""
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_signals", ROOT / "benchmarks" / "signals.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FLOORS = {
+    # question: precision, recall
+    "capability or critical": (0.94, 0.97),
+    "critical": (0.95, 0.95),
+    "informational": (0.90, 0.75),
+    "tests_passed": (0.95, 0.95),
+}
+
+
+def test_agreement_with_hand_labels() -> None:
+    module = benchmark()
+    folder = module.default_folder()
+    if not (folder / "traces" / "labels_tool_results.jsonl").exists():
+        if os.environ.get("TURNOUT_SHARED"):
+            pytest.fail(f"TURNOUT_SHARED is set, but {folder} holds no labels")
+        pytest.skip("the recorded data is not here (set TURNOUT_SHARED)")
+    found = list(module.labelled(folder))
+    assert len(found) >= 80
+    for question, (precision, recall, _) in module.table(found).items():
+        floor = FLOORS[question]
+        assert precision >= floor[0], question
+        assert recall >= floor[1], question
+    assert sum(r["tool_kind"] == o.kind for r, o in found) >= 0.95 * len(found)

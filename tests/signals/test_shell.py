@@ -1,0 +1,107 @@
+"""Shell command lines: what is run, what is written, whose status is returned."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnout.signals.shell import parse
+from turnout.signals.tools import read_call
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "changes"),
+    [
+        ("cd /app && pytest -q", "test", False),
+        ("FOO=1 env BAR=2 timeout 60 python -m pytest", "test", False),
+        ("uv run pytest", "test", False),
+        ("npm run -s test -- --pool=threads", "test", False),
+        ("npm run lint 2>&1", "test", False),
+        ("npm run build", "execute", False),
+        ("cargo test --all", "test", False),
+        ("go test ./...", "test", False),
+        ("go build ./...", "execute", False),
+        ("mvn -q test", "test", False),
+        ("./gradlew test", "test", False),
+        ("make check", "test", False),
+        ("ctest --output-on-failure", "test", False),
+        ("./tests/runtests.py migrations", "test", False),
+        ("python test_fix.py", "test", False),
+        ("python manage.py test app", "test", False),
+        ("python reproduce.py", "execute", False),
+        ("pytest --fixtures", "execute", False),
+        ("ls -la", "read", False),
+        ("nl -ba a.py | sed -n '1,10p'", "read", False),
+        ("grep -rn 'a; b && c' src | head -3", "search", False),
+        ("cat log | grep foo", "read", False),
+        ("git log --oneline | head", "read", False),
+        ("git grep foo", "search", False),
+        ("git checkout -- a.py", "edit", True),
+        ("git merge origin/main", "execute", False),
+        ("sed -i 's/a/b/' x", "edit", True),
+        ("sed -n '1,5p' x 2>/dev/null", "read", False),
+        ("echo hi > out.txt", "write", True),
+        ("echo hi > /dev/null", "read", False),
+        ("cat <<'EOF' > check_it.py\nimport os; os.remove('x')\nEOF", "write", True),
+        ("cat <<'EOF' > run_it.py\nprint(1)\nEOF\npython run_it.py", "execute", True),
+        ("python - <<'EOF'\nprint('pytest')\nEOF", "execute", False),
+        ("apply_patch <<'EOF'\n*** Begin Patch\nEOF", "edit", True),
+        ("bash -lc 'cd x && pytest'", "test", False),
+        ("sudo rm -rf build", "edit", True),
+        ("black .", "edit", True),
+        ("black --check .", "test", False),
+        ("ruff check --fix", "test", True),
+        ("find . -name '*.pyc' -delete", "edit", True),
+        ("sleep 30 && gh pr checks 4", "read", False),
+        ("if [ -f x ]; then cat x; fi", "read", False),
+        ("for f in *.py; do wc -l $f; done", "read", False),
+        ("echo 'cargo test'", "read", False),
+    ],
+)
+def test_kind_and_change(command: str, kind: str, changes: bool) -> None:
+    seen = read_call("bash", json.dumps({"command": command}))
+    assert (seen.kind, seen.changes) == (kind, changes)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "cd /app && pytest -q"},
+        {"cmd": "pytest -q"},
+        {"command": ["bash", "-lc", "cd /app && pytest -q"]},
+        {"command": ["pytest", "-q"]},
+        {"input": json.dumps({"command": "pytest -q"})},
+        {"action": {"type": "exec", "command": ["pytest", "-q"]}},
+    ],
+)
+def test_every_spelling_of_the_argument(arguments: dict[str, Any]) -> None:
+    for text in (json.dumps(arguments), json.dumps(json.dumps(arguments))):
+        assert read_call("shell", text).kind == "test"
+
+
+def test_codex_patches_are_edits() -> None:
+    patch = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x\n+y\n*** End Patch"
+    seen = read_call("apply_patch", patch)
+    assert (seen.kind, seen.changes, seen.target) == ("edit", True, "src/a.py")
+    assert read_call("shell", json.dumps({"command": ["apply_patch", patch]})).kind == "edit"
+
+
+def test_quotes_and_redirections_are_taken_apart() -> None:
+    first, second = parse("""A=1 grep "a | b" 'c;d' e\\ f 2>&1 >out.txt | tee log""")
+    assert first.words == ("grep", "a | b", "c;d", "e f")
+    assert first.writes == ("out.txt",)
+    assert (second.words, second.joined) == (("tee", "log"), "|")
+
+
+def test_targets_hold_no_arguments_that_may_be_secret() -> None:
+    seen = read_call("bash", '{"command": "curl -H \'Authorization: Bearer abc\' https://u:p@example.com"}')
+    assert seen.target == "curl"
+
+
+@given(st.text(alphabet="ab '\"\\|&;<>$(){}`#=\n-", max_size=80))
+def test_any_text_is_read_without_raising(line: str) -> None:
+    parse(line)
+    read_call("bash", json.dumps({"command": line}))
+    read_call("bash", line)
