@@ -198,8 +198,7 @@ def _local(host: str) -> bool:
     if (
         host == "localhost"
         or host.endswith((".localhost", ".local", ".internal"))
-        or ("." not in host
-        and ":" not in host)
+        or ("." not in host and ":" not in host)
     ):
         return True
     try:
