@@ -91,14 +91,14 @@ def _tools(conversation: Conversation, settings: Settings, value: dict[str, Any]
         raise ClientError(
             "tool_choice: none of the allowed tools is a function that this request defines",
             param="tool_choice",
-            code="unsupported_tool_choice",
+            code="unsupported_capability",
         )
     if lost and (not kept or _demands(choice, lost)):
         raise ClientError(
             f"tools: {', '.join(lost)} can be run only by the vendor it comes from; a {NAME} server cannot; "
             "route this request to a target of its own format",
             param="tools",
-            code="unsupported_tool",
+            code="unsupported_capability",
         )
     if not kept:
         value.pop("parallel_tool_calls", None)
@@ -125,7 +125,7 @@ def _choice(choice: ToolChoice) -> Any:
             return choice.allowed_mode
         case "raw":
             raise ClientError(
-                f"tool_choice: {NAME} does not know this choice", param="tool_choice", code="unsupported_tool_choice"
+                f"tool_choice: {NAME} does not know this choice", param="tool_choice", code="unsupported_capability"
             )
         case mode:
             return mode

@@ -34,17 +34,13 @@ from turnout.wire.chat.usage import BROKEN, read_stop, read_usage, write_stop, w
 from turnout.wire.codec import Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
+from turnout.wire.items import UNTRANSLATABLE
 from turnout.wire.names import Names, qualified
 
 _TOP = frozenset(("id", "object", "created", "model", "choices", "usage"))
 _CHOICE = frozenset(("index", "message", "finish_reason", "stop_reason", "delta"))
 _MESSAGE = REPLY_FIELDS | {"annotations"}
 _CITED = frozenset(("url", "title", "start_index", "end_index"))
-
-CLIENT_TOOLS = frozenset(
-    ("apply_patch_call", "shell_call", "local_shell_call", "computer_call", "image_generation_call")
-)
-"""Output items of Responses that only a Responses client can act on or show."""
 
 
 def malformed(message: str) -> UpstreamError:
@@ -356,7 +352,7 @@ def write_reply_call(call: ToolCall, own: bool) -> dict[str, Any]:
 
 def _foreign(part: Part, index: int, own: bool, text: list[str], drops: Drops) -> None:
     if isinstance(part, Opaque) and part.format != FORMAT:
-        if part.type in CLIENT_TOOLS:
+        if part.type in UNTRANSLATABLE:
             raise unshowable(part.type)
         drops.drop(f"content[{index}]", f"{NAME} has no place for {part.type}")
         return
@@ -371,5 +367,5 @@ def _foreign(part: Part, index: int, own: bool, text: list[str], drops: Drops) -
 def unshowable(kind: str) -> ClientError:
     """The error for output that a Chat client could neither show nor act on."""
     return ClientError(
-        f"the model answered with a {kind}, which {NAME} cannot carry", status=502, code="unsupported_output"
+        f"the model answered with a {kind}, which {NAME} cannot carry", status=502, code="unsupported_capability"
     )

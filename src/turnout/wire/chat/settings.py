@@ -140,7 +140,7 @@ def _server_state(settings: Settings) -> None:
             )
     if settings.background:
         raise ClientError(
-            f"background: {NAME} has no background mode", code="unsupported_parameter", param="background"
+            f"background: {NAME} has no background mode", code="unsupported_capability", param="background"
         )
 
 
@@ -160,7 +160,7 @@ def _extra(settings: Settings, source: Format | None, value: dict[str, Any], dro
     if extra.get("mcp_servers"):
         raise ClientError(
             f"mcp_servers: a {NAME} server cannot reach MCP servers; route this request to a target of its own format",
-            code="unsupported_parameter",
+            code="unsupported_capability",
             param="mcp_servers",
         )
     lost = dict(extra)

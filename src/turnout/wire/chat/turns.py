@@ -30,6 +30,7 @@ from turnout.conversation import (
 from turnout.errors import ClientError
 from turnout.wire.chat.content import audio_format, url_of
 from turnout.wire.drops import Drops
+from turnout.wire.items import CONTROL, UNTRANSLATABLE
 from turnout.wire.names import alias, custom_arguments, original_id
 
 NAME = "Chat Completions"
@@ -40,12 +41,7 @@ NO_CACHE = "Chat Completions has no cache markers"
 ATTRIBUTION = "x-anthropic-billing-header:"
 """A line that Claude Code puts first and that changes with every request: it would spoil prefix caches."""
 
-_RUN_BY_CLIENT = frozenset(
-    name + suffix
-    for name in ("apply_patch_call", "shell_call", "local_shell_call", "computer_call")
-    for suffix in ("", "_output")
-)
-_UNREADABLE = frozenset(("compaction", "compaction_summary", "context_compaction", "compaction_trigger"))
+_UNREADABLE = frozenset(("compaction", "compaction_summary", "context_compaction"))
 
 
 def write_turns(
@@ -349,10 +345,14 @@ class _Turns:
                 return msgspec.json.encode(part).decode()
 
     def _opaque(self, part: Opaque, path: str) -> str:
-        if part.type in _RUN_BY_CLIENT:
+        if part.type in UNTRANSLATABLE:
             raise ClientError(
-                f"{path}: {part.type} items are known to Responses servers only", param=path, code="unsupported_item"
+                f"{path}: {part.type} items are known to Responses servers only",
+                param=path,
+                code="unsupported_capability",
             )
+        if part.type in CONTROL:
+            return ""
         if part.type == "item_reference":
             raise ClientError(
                 f"{path}: an item by reference is known only to the server that keeps it; send the item itself",
@@ -413,7 +413,7 @@ class _Turns:
 
 
 def _unsendable(path: str, what: str, instead: str) -> ClientError:
-    return ClientError(f"{path}: {NAME} cannot carry {what}; send {instead}", param=path, code="unsupported_content")
+    return ClientError(f"{path}: {NAME} cannot carry {what}; send {instead}", param=path, code="unsupported_capability")
 
 
 def _compact(blocks: list[dict[str, Any]]) -> Any:

@@ -26,7 +26,6 @@ from turnout.errors import ClientError, TurnoutError
 from turnout.wire.chat.content import FORMAT
 from turnout.wire.chat.fault import envelope
 from turnout.wire.chat.reply import (
-    CLIENT_TOOLS,
     finish_reason,
     legacy_client,
     unshowable,
@@ -35,6 +34,7 @@ from turnout.wire.chat.reply import (
 )
 from turnout.wire.chat.usage import write_usage
 from turnout.wire.codec import Request
+from turnout.wire.items import UNTRANSLATABLE
 from turnout.wire.sse import COMMENT_PING
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -124,7 +124,7 @@ class ChatWriter:
                 self._length = len(part.text)
                 return self._before + _ENCODE(part.text) + _CLOSE
             return b""
-        if isinstance(part, Opaque) and part.type in CLIENT_TOOLS:
+        if isinstance(part, Opaque) and part.type in UNTRANSLATABLE:
             return self._fault(unshowable(part.type))
         return b""
 
