@@ -1,0 +1,168 @@
+"""Prometheus metrics: numbers kept in plain dictionaries while serving, put into families when scraped.
+
+The client library's own counters take a lock each; a dozen of them per turn would cost more than the decision does.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from turnout.ledger.rows import gap
+from turnout.ledger.trace import TurnRecord
+from turnout.ledger.writer import Health
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+DECISION_SECONDS = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.02, 0.1, 1.0, 10.0, 60.0)
+Labels = tuple[str, ...]
+
+
+class _Histogram:
+    """Counts by upper bound, and the sum, per label values."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._empty = [0.0] * (len(bounds) + 2)  # one count per bound, one above all, the sum
+        self._series: dict[Labels, list[float]] = {}
+
+    def observe(self, labels: Labels, value: float) -> None:
+        """Count a value."""
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = self._empty[:]
+        series[bisect_left(self._bounds, value)] += 1
+        series[-1] += value
+
+    def family(self, name: str, about: str, names: Labels) -> HistogramMetricFamily:
+        """The family as scraped: cumulative counts."""
+        family = HistogramMetricFamily(name, about, labels=names)
+        for labels, series in list(self._series.items()):
+            counts, total = series[:-1], 0.0
+            buckets: list[tuple[str, float]] = []
+            for bound, count in zip((*self._bounds, float("inf")), counts, strict=True):
+                total += count
+                buckets.append(("+Inf" if bound == float("inf") else repr(bound), total))
+            family.add_metric(labels, buckets, series[-1])
+        return family
+
+
+class Metrics(Collector):
+    """The metrics of one gateway. All methods but `render` are called from the event loop and cost microseconds.
+
+    `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped.
+    """
+
+    def __init__(self, health: Callable[[], Health] | None = None) -> None:
+        self.in_flight = 0
+        self._health = health
+        self._requests: dict[Labels, float] = defaultdict(float)
+        self._turns: dict[Labels, float] = defaultdict(float)
+        self._tokens: dict[Labels, float] = defaultdict(float)
+        self._reasoning: dict[Labels, float] = defaultdict(float)
+        self._cost: dict[Labels, float] = defaultdict(float)
+        self._gaps: dict[Labels, float] = defaultdict(float)
+        self._calls: dict[Labels, float] = defaultdict(float)
+        self._retries: dict[Labels, float] = defaultdict(float)
+        self._recovered: dict[Labels, float] = defaultdict(float)
+        self._dropped_fields: dict[Labels, float] = defaultdict(float)
+        self._total = _Histogram(SECONDS)
+        self._first_byte = _Histogram(SECONDS)
+        self._decision = _Histogram(DECISION_SECONDS)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def request(self, endpoint: str, status: int) -> None:
+        """Count an answered HTTP request. `endpoint`: a configured path, never what a client made up."""
+        self._requests[endpoint, str(status)] += 1
+
+    def observe(self, record: TurnRecord) -> None:
+        """Count a finished turn."""
+        route, target, why = record.route, record.target, record.why
+        self._turns[route, target, why.source if why is not None else "", record.ended] += 1
+        here = (route, target)
+        failed = False
+        for call in record.calls:
+            name, purpose = call.target, call.purpose
+            if call.error:
+                failed = True
+            elif call.retries:
+                self._recovered[name, "retry"] += 1
+            self._calls[name, purpose, call.error or "ok"] += 1
+            if call.retries:
+                self._retries[(name,)] += call.retries
+            if call.cost_usd:
+                self._cost[route, name, purpose] += call.cost_usd
+            usage = call.usage
+            if usage is None:
+                continue
+            tokens = self._tokens
+            if usage.input_tokens:
+                tokens[route, name, "input"] += usage.input_tokens
+            if usage.output_tokens:
+                tokens[route, name, "output"] += usage.output_tokens
+            if usage.cache_read_tokens:
+                tokens[route, name, "cache_read"] += usage.cache_read_tokens
+            if usage.cache_write_tokens:
+                tokens[route, name, "cache_write"] += usage.cache_write_tokens
+            if usage.reasoning_tokens:
+                self._reasoning[route, name] += usage.reasoning_tokens
+        if record.cost_usd is None and (missing := gap(record)):
+            self._gaps[route, target, missing] += 1
+        if failed and record.ended == "ok":
+            self._recovered[target, "fallback"] += 1
+        if record.drops:
+            self._dropped_fields[route, record.format, record.upstream_format] += record.drops
+        if record.ended != "rejected":
+            self._total.observe(here, record.total_s)
+            self._decision.observe((route,), record.decision_s)
+            if record.first_byte_s is not None:
+                self._first_byte.observe(here, record.first_byte_s)
+
+    def render(self) -> bytes:
+        """The text a scrape gets (`CONTENT_TYPE`)."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """The families, for the registry."""
+        yield from self._counters()
+        yield self._total.family("turnout_turn_seconds", "Whole turns, from request to last byte.", ("route", "target"))
+        yield self._first_byte.family("turnout_first_byte_seconds", "Turns, until the first byte.", ("route", "target"))
+        yield self._decision.family("turnout_decision_seconds", "Deciding, calls of the router included.", ("route",))
+        yield GaugeMetricFamily("turnout_requests_in_flight", "Requests being served.", value=self.in_flight)
+        if self._health is not None:
+            yield from _ledger(self._health())
+
+    def _counters(self) -> Iterator[Metric]:
+        place = ("route", "target")
+        yield _counter("requests", "HTTP requests answered.", ("endpoint", "status"), self._requests)
+        yield _counter("turns", "Turns, by who decided and how they ended.", (*place, "source", "ended"), self._turns)
+        yield _counter("tokens", "Tokens of all calls; the kinds do not overlap.", (*place, "kind"), self._tokens)
+        yield _counter("reasoning_tokens", "Output tokens that were reasoning.", place, self._reasoning)
+        yield _counter("cost_usd", "Known cost of all calls.", (*place, "purpose"), self._cost)
+        yield _counter("cost_missing_turns", "Turns whose cost is unpriced or unknown.", (*place, "why"), self._gaps)
+        yield _counter("upstream_calls", "Calls by outcome.", ("target", "purpose", "outcome"), self._calls)
+        yield _counter("upstream_retries", "Attempts after the first.", ("target",), self._retries)
+        yield _counter("recovered", "Failures mended by a retry or a fallback.", ("target", "by"), self._recovered)
+        formats = ("route", "format", "upstream_format")
+        yield _counter("dropped_fields", "Request fields a translation lost.", formats, self._dropped_fields)
+
+
+def _counter(name: str, about: str, names: Labels, values: Mapping[Labels, float]) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"turnout_{name}", about, labels=names)
+    for labels, value in list(values.items()):
+        family.add_metric(labels, value)
+    return family
+
+
+def _ledger(health: Health) -> Iterator[Metric]:
+    yield GaugeMetricFamily("turnout_ledger_healthy", "1 while turns reach the database.", value=float(health.ok))
+    yield GaugeMetricFamily("turnout_ledger_queue", "Turns not yet in the database.", value=health.queued)
+    yield GaugeMetricFamily("turnout_ledger_spilled", "Turns in overflow files.", value=health.spilled)
+    yield CounterMetricFamily("turnout_ledger_written", "Turns written.", value=health.written)
+    yield CounterMetricFamily(
+        "turnout_ledger_dropped", "Turns lost: neither database nor disk took them.", value=health.dropped
+    )
