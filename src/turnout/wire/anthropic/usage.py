@@ -35,7 +35,7 @@ def read_usage(value: Any) -> Usage | None:
         if written is None:
             written = (hour or 0) + (_count(split.get("ephemeral_5m_input_tokens")) or 0)
     details = value.get("output_tokens_details")
-    extra = {k: v for k, v in value.items() if k not in _KNOWN and v is not None} if len(value) > 4 else {}
+    extra = {k: v for k, v in value.items() if k not in _KNOWN and v is not None} if not value.keys() <= _KNOWN else {}
     return Usage(
         _count(value.get("input_tokens")),
         _count(value.get("output_tokens")),

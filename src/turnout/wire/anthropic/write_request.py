@@ -207,7 +207,7 @@ def _finish_folded(body: dict[str, Any], drops: Drops) -> None:
     """What Messages asks of a whole request: no trailing white space in a prefilled answer, at most four breakpoints."""
     last = body["messages"][-1]
     if last["role"] == "assistant" and last["content"][-1]["type"] == "text":
-        last["content"][-1]["text"] = last["content"][-1]["text"].rstrip()
+        last["content"][-1]["text"] = last["content"][-1]["text"].rstrip()  # else Messages refuses it
     marked = [
         block
         for blocks in (body.get("tools", ()), body.get("system", ()), *(m["content"] for m in body["messages"]))

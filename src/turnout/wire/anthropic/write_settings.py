@@ -82,9 +82,11 @@ def own_settings(body: dict[str, Any], settings: Settings) -> None:
     effort, output = settings.effort, settings.output
     config: dict[str, Any] = {}
     if effort is not None:
-        if effort.level is not None:
-            config["effort"] = effort.level
-        if effort.mode is not None:
+        if effort.level == "none":  # an edit's word: Messages has no such level
+            body["thinking"] = {"type": "disabled"}
+        elif effort.level is not None:
+            config["effort"] = LEVELS.get(effort.level, effort.level)
+        if effort.mode is not None and effort.level != "none":
             budget = {} if effort.budget_tokens is None else {"budget_tokens": effort.budget_tokens}
             body["thinking"] = {"type": effort.mode, **budget, **effort.extra}
     if output is not None and output.schema is not None:
