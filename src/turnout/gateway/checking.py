@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from turnout.gateway import lines
 from turnout.gateway.config import Config, Route, missing_secrets, read, unset
+from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
-from turnout.upstream.target import Target
 
 _VENDORS = ("anthropic.com", "openai.com", "chatgpt.com")
 _EXTRAS = {"postgresql": ("psycopg", "postgres"), "redis": ("redis", "redis"), "rediss": ("redis", "redis")}
@@ -42,7 +42,7 @@ class _Checks:
     def __init__(self, config: Config, tables: Tables, prices: Prices) -> None:
         self.config = config
         self.tables = tables
-        self.rates = {name: _rates(target, config, prices) for name, target in config.targets.items()}
+        self.rates = {name: rates_of(target, config, prices) for name, target in config.targets.items()}
 
     def run(self, env: Mapping[str, str]) -> None:
         for path, variable in missing_secrets(self.config, env):
@@ -177,11 +177,6 @@ def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct
             for key, item in value.items():
                 if isinstance(item, Struct):
                     yield from _routers(item, (*path, field.encode_name, key))
-
-
-def _rates(target: Target, config: Config, prices: Prices) -> Rates | None:
-    base_url = config.upstreams[target.upstream].base_url
-    return prices.rates(target.price_id or target.model, base_url=base_url, override=target.price)
 
 
 def _dearer(below: Rates | None, above: Rates | None) -> bool:

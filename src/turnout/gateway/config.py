@@ -20,7 +20,7 @@ from turnout.errors import ConfigError
 from turnout.gateway import lines
 from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
-from turnout.routing.core import Router, TargetName
+from turnout.routing import Router, RouterConfig, TargetName
 from turnout.upstream.target import Target, Upstream
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -72,7 +72,7 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
 
     `max_body_mib`: largest request body. `keepalive_after_s`: silence after which a buffered turn sends a sign of life.
     `deadline_s`: longest a turn may take. `shutdown_s`: how long running turns may finish after SIGTERM. `tenants`: clients
-    with a key of their own. `require_keys`: refuse requests without a tenant's key.
+    with a key of their own. `require_keys`: refuse requests without a tenant's key. `log_level`: how much is logged.
     """
 
     max_body_mib: Positive = 32
@@ -99,7 +99,7 @@ class LedgerConfig(Struct, frozen=True, forbid_unknown_fields=True):
     url: str = "sqlite:///turnout.db"
     url_env: str = ""
     capture: Literal["none", "signals", "full"] = "signals"
-    flush_interval_s: Positive = 0.2
+    flush_interval_s: Positive = 0.25
 
 
 class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -219,7 +219,7 @@ class _Reading:
     def __init__(self, document: dict[str, Any], tables: Tables, routers: Any) -> None:
         self.document = document
         self.tables = tables
-        self.routers = routers if routers is not None else _known_routers()
+        self.routers = routers if routers is not None else RouterConfig
 
     def config(self) -> Config:
         known = ("upstreams", "targets", "routes", "server", "ledger", "sessions")
@@ -372,12 +372,6 @@ def _judge_url(url: str, path: lines.Path, tables: Tables) -> None:
         tables.note(path, "a URL may not hold credentials", "name an environment variable in `api_key_env`")
     elif parts.query or parts.fragment:
         tables.note(path, "a base URL has no query and no fragment", example)
-
-
-def _known_routers() -> Any:
-    import turnout.routing as routing
-
-    return typing.cast(Any, routing).RouterConfig
 
 
 def _members(union: Any) -> tuple[type[Struct], ...]:

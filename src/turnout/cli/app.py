@@ -1,0 +1,52 @@
+"""The commands and how they are found. To add one: a module with a function, one line here."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from turnout.cli import check, exits, init, launch, observe, output, prices, route, serve, turns, why
+
+app = typer.Typer(
+    name="turnout",
+    help="Routes every turn of an LLM agent to the model that turn needs.",
+    epilog=exits.LEGEND + " TURNOUT_DEBUG=1 shows tracebacks.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("init")(init.init)
+app.command("check")(check.check)
+app.command("serve")(serve.serve)
+app.command("launch")(launch.launch)
+app.command("turns")(turns.turns)
+app.command("why")(why.why)
+app.command("observe")(observe.observe)
+app.command("route")(route.route)
+app.add_typer(prices.app, name="prices")
+
+
+@app.command()
+def version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Print the version."""
+    from turnout import __version__
+
+    if as_json:
+        output.emit({"turnout": __version__, "python": sys.version.split()[0]})
+    else:
+        output.emit_text(f"turnout {__version__}")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (None = the process's own) and give its exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    return exits.ended(lambda: app(args=given, prog_name="turnout", standalone_mode=False))
+
+
+def main() -> None:
+    """Entry point of the `turnout` script."""
+    sys.exit(run())

@@ -1,0 +1,118 @@
+"""Talking to a running gateway, and starting one for the life of a command."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from turnout.cli import exits, ports
+
+DEFAULT_URL = "http://127.0.0.1:4000"
+START_WITHIN_S = 20.0
+
+
+def fetch(url: str, path: str, key: str = "", within_s: float = 10.0) -> Any:
+    """The JSON that a gateway answers at `path`. Raises CommandError: not reachable, not found, refused, not JSON."""
+    import urllib.error
+    import urllib.request
+
+    request = urllib.request.Request(base(url) + path, headers={"authorization": f"Bearer {key}"} if key else {})
+    host = urllib.parse.urlsplit(url).hostname or ""
+    # A proxy of the environment serves the outside world; this machine is reached directly.
+    proxies: dict[str, str] | None = {} if host in ("127.0.0.1", "localhost", "::1") else None
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
+    try:
+        with opener.open(request, timeout=within_s) as response:
+            return json.loads(response.read())
+    except urllib.error.HTTPError as error:
+        code = exits.NOT_FOUND if error.code == 404 else exits.UPSTREAM
+        raise exits.CommandError(f"{base(url)}{path} answered {error.code}: {_message(error.read())}", code) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        step = f"start one with `turnout serve`, or name another with --url (tried {base(url)})"
+        raise exits.CommandError(f"no gateway answers: {reason}", exits.UPSTREAM, step) from None
+
+
+def base(url: str) -> str:
+    """A gateway's URL without the trailing slash and `/v1` that people add."""
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise exits.CommandError(f"not a URL: {url}", step=f"expected one such as {DEFAULT_URL}")
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def alive(url: str) -> bool:
+    """Whether a Turnout gateway answers at `url`."""
+    try:
+        return isinstance(fetch(url, "/health", within_s=1.0), dict) and bool(served(url))
+    except exits.CommandError:
+        return False
+
+
+def served(url: str, key: str = "") -> list[str]:
+    """The model names a gateway serves."""
+    models = fetch(url, "/v1/models", key)
+    entries = models.get("data", []) if isinstance(models, dict) else []
+    return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
+
+
+@contextlib.contextmanager
+def started(file: Path) -> Iterator[str]:
+    """A gateway of its own on a free port, stopped at the end; gives its URL. Raises CommandError when it does not come up."""
+    port = ports.free_port()
+    url = f"http://127.0.0.1:{port}"
+    with tempfile.NamedTemporaryFile("w+", prefix="turnout-", suffix=".log", delete=False) as log:
+        command = [sys.executable, "-m", "turnout", "serve", str(file), "--port", str(port)]
+        # Its own session: Ctrl-C belongs to the agent in the foreground, not to the gateway behind it.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=dict(os.environ)
+        )
+        try:
+            _await(process, url, Path(log.name))
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(40)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    Path(log.name).unlink(missing_ok=True)
+
+
+def _await(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    deadline = time.monotonic() + START_WITHIN_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if _ready(url):
+            return
+        time.sleep(0.05)
+    last = next(
+        (line for line in reversed(log.read_text("utf-8", "replace").splitlines()) if line.strip()), "no output"
+    )
+    code = process.poll()
+    raise exits.CommandError(
+        f"the gateway did not start: {last.removeprefix('error: ')}",
+        code if code in (exits.USAGE, exits.UPSTREAM) else exits.INTERNAL,
+        f"its log is {log}",
+    )
+
+
+def _ready(url: str) -> bool:
+    try:
+        fetch(url, "/health", within_s=1.0)
+    except exits.CommandError:
+        return False
+    return True
+
+
+def _message(body: bytes) -> str:
+    try:
+        error = json.loads(body)["error"]
+        return str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, KeyError, TypeError):
+        return body[:200].decode("utf-8", "replace").strip() or "nothing"

@@ -1,0 +1,112 @@
+"""Where `turns` and `why` find recorded turns: a running gateway, or a ledger."""
+
+import contextlib
+import os
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnout.cli import exits, gateways, options
+
+if TYPE_CHECKING:
+    from turnout.ledger.store import Ledger
+    from turnout.ledger.trace import TurnRecord
+
+
+class Records:
+    """Recorded turns of one place. Raises CommandError when it cannot be reached or read."""
+
+    def __init__(self, ledger: str = "", url: str = "", key_env: str = "") -> None:
+        """`url`: a gateway to ask. `ledger`: a database URL; "" = that of ./turnout.toml, else ./turnout.db."""
+        if ledger and url:
+            raise exits.CommandError("--ledger and --url exclude each other", step="leave one out")
+        self.url = url
+        self.key_env = key_env
+        self.ledger = "" if url else ledger or _usual()
+
+    def recent(self, limit: int, route: str = "", session: str = "") -> list["TurnRecord"]:
+        """The newest turns, newest first."""
+        if self.url:
+            query = (
+                f"?limit={limit}" + (f"&route={route}" if route else "") + (f"&session={session}" if session else "")
+            )
+            answer = gateways.fetch(self.url, f"/v1/turns{query}", self._key())
+            rows = answer if isinstance(answer, list) else answer.get("turns", answer.get("data", []))
+            return [_record(row) for row in rows]
+        from turnout.ledger.reading import PAGE_AT_MOST, TurnFilter
+
+        found: list[TurnRecord] = []
+        before = ""
+        with _reading(self.ledger) as ledger:
+            while len(found) < limit:
+                size = min(limit - len(found), PAGE_AT_MOST)
+                page = ledger.turns(TurnFilter(route=route, session=session), limit=size, before=before)
+                found += page.turns
+                before = page.next
+                if not before:
+                    break
+        return found
+
+    def one(self, turn: str) -> "TurnRecord":
+        """A turn by its id, or the newest: `last`."""
+        if turn == "last":
+            newest = self.recent(1)
+            if not newest:
+                raise exits.CommandError("no turns are recorded yet", exits.NOT_FOUND)
+            turn = newest[0].id
+        if self.url:
+            return _record(gateways.fetch(self.url, f"/v1/turns/{urllib.parse.quote(turn)}", self._key()))
+        with _reading(self.ledger) as ledger:
+            found = ledger.turn(turn)
+        if found is None:
+            step = "`turnout turns` lists the newest; the id is in the header x-turnout-turn"
+            raise exits.CommandError(f"no turn {turn} in the ledger", exits.NOT_FOUND, step)
+        return found
+
+    def _key(self) -> str:
+        return os.environ.get(self.key_env, "") if self.key_env else ""
+
+
+@contextlib.contextmanager
+def _reading(url: str) -> "Iterator[Ledger]":
+    from turnout.ledger.store import Ledger
+
+    ledger = Ledger.read(url)
+    try:
+        yield ledger
+    finally:
+        ledger.close()
+
+
+def _usual() -> str:
+    """The ledger of the configuration in this folder, else the default one."""
+    from turnout.errors import ConfigError
+    from turnout.gateway.config import LedgerConfig, load
+
+    config = LedgerConfig()
+    if options.DEFAULT_FILE.exists():
+        try:
+            config = load(options.DEFAULT_FILE, None).ledger
+        except ConfigError as error:
+            raise exits.CommandError(str(error), step="or name the ledger with --ledger") from None
+    if config.url_env:
+        import os
+
+        config = LedgerConfig(os.environ.get(config.url_env, ""))
+    file = Path(config.url.removeprefix("sqlite:///"))
+    if config.url.startswith("sqlite:///") and not file.exists():
+        step = "name one with --ledger, or a running gateway with --url"
+        raise exits.CommandError(f"no ledger here: {file} does not exist", exits.NOT_FOUND, step)
+    return config.url
+
+
+def _record(row: Any) -> "TurnRecord":
+    import msgspec
+
+    from turnout.ledger.trace import TurnRecord
+
+    try:
+        return msgspec.convert(row, TurnRecord, strict=False)
+    except msgspec.ValidationError as error:
+        raise exits.CommandError(f"the gateway's answer is no turn: {error}", exits.UPSTREAM) from None

@@ -1,0 +1,107 @@
+"""`turnout route`: what a route of a configuration decides for recorded conversations, without calling any model."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from turnout.cli import options, output
+
+if TYPE_CHECKING:
+    from turnout.cli.conversations import Recorded
+    from turnout.gateway.config import Route
+    from turnout.routing.core import TargetFacts, TargetName
+
+
+def route(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file.")],
+    name: Annotated[str, typer.Argument(metavar="ROUTE", help="Route to ask.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.jsonl", help="Conversations, one JSON object a line; - is stdin.")
+    ],
+    table: Annotated[bool, typer.Option("--table", help="Print a table for people instead of JSON lines.")] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show what a route decides for recordings.
+
+    One JSON line per conversation: the signals at its end and the decision for its next turn. No model is called.
+
+    A router that would ask models first says which in `needs`, and its target is null.
+    """
+    from turnout.cli.conversations import conversations
+    from turnout.cli.serve import require_route
+    from turnout.gateway.config import load
+    from turnout.gateway.facts import facts
+
+    loaded = load(config, None)
+    chosen = loaded.by_model()[require_route(loaded.by_model(), name)]
+    known = facts(loaded)
+    rows = (decided(recorded, chosen, known, loaded.server.deadline_s) for recorded in conversations(file))
+    if table and not as_json:
+        _table(rows)
+        return
+    for row in rows:
+        output.emit(row)
+
+
+def decided(
+    recorded: "Recorded", route: "Route", targets: "Mapping[TargetName, TargetFacts]", deadline_s: float
+) -> dict[str, Any]:
+    """The decision for the next turn of a conversation, as printed."""
+    import msgspec
+
+    from turnout.routing.core import Lane, Turn
+    from turnout.signals import observe
+    from turnout.steps import Run
+
+    seen = observe(recorded.conversation)
+    turn = Turn(
+        id=f"line-{recorded.line}",
+        lane=Lane(),
+        conversation=recorded.conversation,
+        settings=recorded.settings,
+        signals=seen,
+        targets=targets,
+        now=time.time(),
+        deadline_s=deadline_s,
+        asked_for=route.name,
+    )
+    row: dict[str, Any] = {
+        "conversation": recorded.line,
+        "target": None,
+        "source": None,
+        "score": None,
+        "confidence": None,
+    }
+    row["signals"] = msgspec.to_builtins(seen)
+    try:
+        run: Run[Any, Any, Any] = Run(route.router.route(turn))
+    except Exception as error:  # a router that raises decides nothing; live, the turn goes to the route's last resort
+        fault = f"{type(error).__name__}: {error}"
+        return {**row, "target": route.falls_to, "source": "fault", "why": {"source": "fault", "sentence": fault}}
+    if not run.done:
+        needs = [{"target": call.target, "purpose": call.purpose} for call in run.pending]
+        run.close()
+        asked = ", ".join(f"{need['purpose']} from {need['target']}" for need in needs)
+        return {**row, "why": {"sentence": f"would first ask: {asked}"}, "needs": needs}
+    reasons = run.result.why
+    return {
+        **row,
+        "target": run.result.target,
+        "source": reasons.source,
+        "score": reasons.score,
+        "confidence": reasons.confidence,
+        "threshold": reasons.threshold,
+        "why": msgspec.to_builtins(reasons),
+    }
+
+
+def _table(rows: Any) -> None:
+    table = output.table("line", "target", "decided by", "score", "confidence", "why")
+    for row in rows:
+        numbers = ("" if row[key] is None else f"{row[key]:+.3f}" for key in ("score", "confidence"))
+        sentence = row["why"].get("sentence", "")
+        table.row(str(row["conversation"]), row["target"] or "?", row["source"] or "", *numbers, sentence)
+    table.print()

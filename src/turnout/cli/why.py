@@ -1,0 +1,218 @@
+"""`turnout why`: one turn explained: signals, rule, score, options and their prices, calls, memory, losses."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from msgspec import Struct
+
+from turnout.cli import options, output
+from turnout.cli.records import Records
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from turnout.gateway.config import Config
+    from turnout.ledger.trace import TurnRecord
+
+
+class Option(Struct, frozen=True):
+    """What serving a turn's tokens by a target costs, USD, at today's prices. `as_cached`: with the cache reads and writes
+    that were reported. `cold`: with nothing in the cache and nothing written. None = unpriced."""
+
+    target: str
+    model: str
+    served: bool
+    as_cached: float | None
+    cold: float | None
+    note: str = ""
+
+
+def why(
+    turn: Annotated[str, typer.Argument(help="Turn id (response header x-turnout-turn), or `last`.")] = "last",
+    ledger: options.Ledger = "",
+    url: options.Gateway = "",
+    key_env: options.KeyEnv = "",
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Configuration, for the prices of the other options.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Explain a recorded turn.
+
+    What was seen, what decided, what each option would have cost, and what happened."""
+    record = Records(ledger, url, key_env).one(turn)
+    prices = _options(record, _configuration(config))
+    if as_json:
+        output.emit(explained(record, prices))
+        return
+    output.console().print(_tree(record, prices))
+
+
+def explained(record: "TurnRecord", prices: list[Option]) -> dict[str, Any]:
+    """The explanation as one object: the names `turnout route` uses, then prices, memory, calls and the rest."""
+    import msgspec
+
+    found: dict[str, Any] = msgspec.to_builtins(record)
+    reasons = record.why
+    for body in ("request", "response"):
+        found.pop(body, None)
+    return {
+        "turn": record.id,
+        "target": record.target,
+        "source": reasons.source if reasons else None,
+        "score": reasons.score if reasons else None,
+        "confidence": reasons.confidence if reasons else None,
+        "threshold": reasons.threshold if reasons else None,
+        "signals": msgspec.to_builtins(record.signals),
+        "why": msgspec.to_builtins(reasons),
+        "prices": [msgspec.to_builtins(option) for option in prices],
+        "memory": found.pop("memory", {}),
+        "calls": found.pop("calls", []),
+        **{key: value for key, value in found.items() if key not in ("why", "signals", "target")},
+    }
+
+
+def _configuration(file: Path | None) -> "Config | None":
+    from turnout.errors import ConfigError
+    from turnout.gateway.config import load
+
+    if file is not None:
+        return load(file, None)
+    try:
+        return load(options.DEFAULT_FILE, None) if options.DEFAULT_FILE.exists() else None
+    except ConfigError:
+        return None  # a turn can be explained without; `check` says what is wrong with the file
+
+
+def _options(record: "TurnRecord", config: "Config | None") -> list[Option]:
+    """The targets of the turn's route, and what the served call's tokens cost at each."""
+    import msgspec
+
+    from turnout.gateway.facts import rates_of
+    from turnout.pricing import Prices, cost
+
+    served = next((call for call in record.calls if call.served), None)
+    usage = served.usage if served is not None and served.usage is not None else record.usage
+    route = config.routes.get(record.route) if config is not None else None
+    if config is None or route is None:
+        return []
+    prices = Prices.load()
+    plain = usage and msgspec.structs.replace(
+        usage,
+        input_tokens=usage.prompt_tokens,
+        cache_read_tokens=None,
+        cache_write_tokens=None,
+        cache_write_1h_tokens=None,
+    )
+    found = []
+    for name in dict.fromkeys((*route.targets, route.falls_to)):
+        target = config.targets[name]
+        rates = rates_of(target, config, prices)
+        cached = cost(usage, rates)
+        found.append(Option(name, target.model, name == record.target, cached.usd, cost(plain, rates).usd, cached.note))
+    return found
+
+
+def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
+    from rich.markup import escape
+    from rich.tree import Tree
+
+    who = f"{record.asked_for or record.route} -> [bold]{escape(record.target)}[/] ({escape(record.model)})"
+    tree = Tree(f"turn {record.id}   {who}   {record.ended}")
+    reasons = record.why
+    if reasons is not None:
+        decided = tree.add(f"[bold]{escape(reasons.sentence)}[/]")
+        decided.add(f"decided by {reasons.source}" + (f", rule {escape(reasons.rule)}" if reasons.rule else ""))
+        if reasons.score is not None or reasons.confidence is not None:
+            decided.add(_scores(reasons.score, reasons.confidence, reasons.threshold))
+        for name, value in reasons.values.items():
+            decided.add(f"{escape(name)}: {escape(_short(value))}")
+        if record.propensity != 1.0:
+            decided.add(f"drawn with probability {record.propensity:g}")
+    _signals(tree, record)
+    if prices:
+        branch = tree.add("options, at the tokens of this turn")
+        for option in prices:
+            mark = "*" if option.served else " "
+            branch.add(
+                f"{mark} {escape(option.target)} ({escape(option.model)}): "
+                f"{output.usd(option.as_cached, option.note)} as cached, {output.usd(option.cold, option.note)} uncached"
+            )
+    _calls(tree, record)
+    for label, lines in (
+        ("memory read", [f"{name}: {_short(state)}" for name, state in record.memory.items()]),
+        ("remembered", [_short(event) for event in record.remembered]),
+        (f"lost in translation: {record.drops}", [_short(drop) for drop in record.drop_report]),
+    ):
+        if lines:
+            branch = tree.add(label)
+            for line in lines:
+                branch.add(escape(line))
+    lane = " / ".join(part for part in (record.tenant, record.session, record.agent) if part)
+    tree.add(
+        escape(
+            f"lane {lane or 'none'} (by {record.rung}), {record.agent_program or 'unknown client'} {record.agent_kind}"
+        )
+    )
+    tree.add(f"policy {record.policy}, router {escape(record.router)}, {record.format} -> {record.upstream_format}")
+    if record.error or record.error_message:
+        tree.add(escape(f"error {record.error} {record.status}: {record.error_message}"))
+    return tree
+
+
+def _scores(score: float | None, confidence: float | None, threshold: float | None) -> str:
+    parts = []
+    if score is not None:
+        parts.append(f"score {score:+.3f} ({'capable' if score > 0 else 'efficient'} side)")
+    if confidence is not None:
+        against = "" if threshold is None else f" {'>=' if confidence >= threshold else '<'} threshold {threshold:g}"
+        parts.append(f"confidence {confidence:.3f}{against}")
+    elif threshold is not None:
+        parts.append(f"threshold {threshold:g}")
+    return ", ".join(parts)
+
+
+def _signals(tree: "Tree", record: "TurnRecord") -> None:
+    from rich.markup import escape
+
+    signals = record.signals
+    if signals is None:
+        return
+    shown = signals.observations[-8:]
+    more = len(signals.observations) - len(shown)
+    head = f"signals: depth {signals.depth}, {signals.results} results" + (", compacted" if signals.compacted else "")
+    branch = tree.add(head + (f"; {more} earlier observations left out" if more else ""))
+    for seen in shown:
+        parts = [seen.tool, seen.kind, seen.status]
+        if seen.error_class != "none":
+            parts.append(f"{seen.error_class} {seen.error_kind}".strip())
+        if seen.tests_passed is not None:
+            parts.append("tests passed" if seen.tests_passed else "tests failed")
+        line = ", ".join(parts) + f" (by {seen.evidence})"
+        branch.add(escape(line + (f": {seen.evidence_text}" if seen.evidence_text else "")))
+
+
+def _calls(tree: "Tree", record: "TurnRecord") -> None:
+    from rich.markup import escape
+
+    total = output.usd(record.cost_usd, record.cost_note)
+    branch = tree.add(f"calls: {len(record.calls)}, {total}, {record.total_s:.2f} s in all")
+    for call in record.calls:
+        parts = [f"{call.purpose} {call.target} ({call.model})", output.usd(call.cost_usd, call.cost_note)]
+        if call.usage is not None:
+            usage = call.usage
+            parts.append(f"{usage.prompt_tokens} in ({usage.cache_read_tokens or 0} cached), {usage.output_tokens} out")
+        if call.first_byte_s is not None:
+            parts.append(f"first byte after {call.first_byte_s - call.started_s:.2f} s")
+        if call.retries:
+            parts.append(f"{call.retries} retries")
+        parts.append(call.error or ("served" if call.served else "not served"))
+        branch.add(escape(", ".join(parts)))
+
+
+def _short(value: Any) -> str:
+    import msgspec
+
+    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    return text if len(text) <= 200 else text[:199] + "…"

@@ -1,0 +1,203 @@
+"""`turnout launch`: the agent's environment, its exit code, and what is left alone."""
+
+import json
+import os
+import stat
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from turnout.cli import exits
+from turnout.cli.app import run
+
+AGENT = """\
+#!{python}
+import json, os, pathlib, sys
+home = os.environ.get("CODEX_HOME")
+seen = {{"argv": sys.argv[1:], "env": dict(os.environ), "files": {{}}}}
+if home:
+    seen["home"] = home
+    seen["files"] = {{p.name: p.read_text() for p in pathlib.Path(home).iterdir() if p.is_file()}}
+pathlib.Path({report!r}).write_text(json.dumps(seen))
+sys.exit(7)
+"""
+
+
+class Answers(BaseHTTPRequestHandler):
+    """The two paths of a gateway that `launch` asks."""
+
+    def do_GET(self) -> None:
+        if self.path == "/v1/models" and self.headers.get("authorization") == "Bearer wrong":
+            self._answer(401, {"error": {"message": "unknown key"}})
+        elif self.path == "/v1/models":
+            self._answer(200, {"object": "list", "data": [{"id": "coder"}, {"id": "background"}]})
+        elif self.path == "/health":
+            self._answer(200, {"status": "ok"})
+        else:
+            self._answer(404, {"error": {"message": "no such path"}})
+
+    def _answer(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a program that stands for the agents reports what it was given."""
+    report = tmp_path / "seen.json"
+    for name in ("claude", "codex"):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(AGENT.format(python=sys.executable, report=str(report)))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "own-codex"))
+    (tmp_path / "own-codex").mkdir()
+    (tmp_path / "own-codex" / "AGENTS.md").write_text("be brief")
+    (tmp_path / "own-codex" / "auth.json").write_text("{}")
+    (tmp_path / "own-codex" / "config.toml").write_text('model = "mine"')
+    monkeypatch.chdir(tmp_path)
+    return report
+
+
+def test_claude_is_pointed_at_the_gateway(url: str, seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the user's own")
+    monkeypatch.setenv("CLAUDE_CODE_USE_BEDROCK", "1")
+    assert run(["launch", "claude", "--url", url + "/v1/", "--", "-p", "fix it"]) == 7
+    told = json.loads(seen.read_text())
+    env = told["env"]
+    assert told["argv"] == ["-p", "fix it"]
+    assert env["ANTHROPIC_BASE_URL"] == url
+    models = (
+        "ANTHROPIC_MODEL",
+        "ANTHROPIC_DEFAULT_OPUS_MODEL",
+        "ANTHROPIC_DEFAULT_SONNET_MODEL",
+        "ANTHROPIC_SMALL_FAST_MODEL",
+    )
+    assert {env[name] for name in models} == {"coder"}
+    assert env["ANTHROPIC_AUTH_TOKEN"]
+    assert "ANTHROPIC_API_KEY" not in env
+    assert "CLAUDE_CODE_USE_BEDROCK" not in env
+    assert os.environ["ANTHROPIC_API_KEY"] == "the user's own"
+
+
+def test_claude_gets_the_routes_and_the_key_that_are_named(
+    url: str, seen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", "tk")
+    given = ["--url", url, "--route", "background", "--small-route", "coder", "--key-env", "TEAM_KEY"]
+    assert run(["launch", "claude", *given]) == 7
+    env = json.loads(seen.read_text())["env"]
+    assert (env["ANTHROPIC_MODEL"], env["ANTHROPIC_SMALL_FAST_MODEL"]) == ("background", "coder")
+    assert env["ANTHROPIC_AUTH_TOKEN"] == "tk"
+
+
+def test_claude_may_keep_its_login(url: str, seen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the user's own")
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
+    assert run(["launch", "claude", "--url", url, "--keep-login"]) == 7
+    env = json.loads(seen.read_text())["env"]
+    assert env["ANTHROPIC_API_KEY"] == "the user's own"
+    assert "ANTHROPIC_AUTH_TOKEN" not in env
+
+
+def test_codex_gets_a_home_of_its_own_that_is_gone_afterwards(url: str, seen: Path, tmp_path: Path) -> None:
+    assert run(["launch", "codex", "--url", url, "--", "exec", "hi"]) == 7
+    told = json.loads(seen.read_text())
+    config = tomllib.loads(told["files"]["config.toml"])
+    provider = config["model_providers"][config["model_provider"]]
+    assert config["model"] == "coder"
+    assert provider["base_url"] == f"{url}/v1"
+    assert (provider["wire_api"], provider["supports_websockets"]) == ("responses", False)
+    assert told["env"][provider["env_key"]]
+    assert told["files"]["AGENTS.md"] == "be brief"
+    assert "auth.json" not in told["files"]
+    assert not Path(told["home"]).exists()
+    assert (tmp_path / "own-codex" / "config.toml").read_text() == 'model = "mine"'
+    assert (tmp_path / "own-codex" / "AGENTS.md").read_text() == "be brief"
+
+
+def test_print_shows_settings_and_names_the_key_only(
+    url: str, seen: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", "hush")
+    for agent in ("claude", "codex"):
+        assert run(["launch", agent, "--url", url, "--route", "coder", "--key-env", "TEAM_KEY", "--print"]) == 0
+        out = capsys.readouterr().out
+        assert url in out
+        assert '"${TEAM_KEY}"' in out
+        assert "hush" not in out
+        assert run(["launch", agent, "--url", url, "--print", "--json", "--route", "coder"]) == 0
+        assert url in json.dumps(json.loads(capsys.readouterr().out))
+    assert not seen.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--route", "codr"], exits.NOT_FOUND, "did you mean `coder`?"),
+        (["--small-route", "none"], exits.NOT_FOUND, "unknown route `none`"),
+        (["--config", "x.toml"], exits.USAGE, "exclude each other"),
+        (["--key-env", "NO_SUCH_VARIABLE"], exits.USAGE, "NO_SUCH_VARIABLE is not set"),
+        (["--key-env", "WRONG"], exits.UPSTREAM, "401: unknown key"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_starts(
+    arguments: list[str],
+    code: int,
+    says: str,
+    url: str,
+    seen: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WRONG", "wrong")
+    assert run(["launch", "claude", "--url", url, *arguments]) == code
+    assert says in capsys.readouterr().err
+    assert not seen.exists()
+
+
+def test_without_a_gateway_the_next_step_is_named(seen: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["launch", "claude", "--url", "http://127.0.0.1:9"]) == exits.UPSTREAM
+    assert "turnout serve" in capsys.readouterr().err
+    assert run(["launch", "claude", "--url", "localhost:4000"]) == exits.USAGE
+    assert "not a URL" in capsys.readouterr().err
+
+
+def test_an_agent_that_is_not_installed_is_named_with_its_install(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert run(["launch", "codex", "--url", url]) == exits.NOT_FOUND
+    assert "npm install -g @openai/codex" in capsys.readouterr().err
+
+
+def test_a_gateway_that_does_not_start_is_explained(
+    seen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.toml").write_text("[routes]\n")
+    assert run(["launch", "claude", "--config", str(tmp_path / "bad.toml")]) == exits.USAGE
+    assert "no routes" in capsys.readouterr().err
+    assert not seen.exists()

@@ -1,0 +1,189 @@
+"""`turnout turns` and `turnout why`: recorded turns, read from a ledger and from a gateway."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from turnout.cli import exits
+from turnout.cli.app import run
+from turnout.conversation import Usage
+from turnout.ledger.store import Ledger
+from turnout.ledger.trace import Call, TurnRecord
+from turnout.routing.core import Why
+from turnout.signals import Observation, Signals
+
+CONFIG = """\
+[upstreams.main]
+format = "openai_chat"
+base_url = "http://127.0.0.1:1"
+[targets.small]
+upstream = "main"
+model = "m-small"
+price = { input = 1.0, output = 2.0, cache_read = 0.1 }
+[targets.large]
+upstream = "main"
+model = "m-large"
+price = { input = 10.0, output = 20.0 }
+[routes.coder]
+type = "stage"
+efficient = "small"
+capable = "large"
+"""
+
+
+def record(number: int, route: str = "coder") -> TurnRecord:
+    failed = Observation(
+        "bash", "test", status="failed", evidence="exit_code", error_class="capability", error_kind="traceback"
+    )
+    usage = Usage(input_tokens=1000, output_tokens=100, cache_read_tokens=9000)
+    return TurnRecord(
+        id=f"turn-{number}",
+        at=1_700_000_000.0 + number,
+        route=route,
+        session="s1",
+        asked_for="coder",
+        target="small",
+        model="m-small",
+        why=Why(
+            "signals",
+            "two tests failed [in a row]",
+            "severity",
+            score=0.7,
+            confidence=0.7,
+            threshold=0.5,
+            values={"severity": 0.8},
+        ),
+        signals=Signals((failed,), depth=3, results=5),
+        memory={"/StageMemory": {"tier": "small"}},
+        remembered=({"event": "stage_served"},),
+        calls=(Call("small", "m-small", served=True, usage=usage, cost_usd=0.0021, status=200, first_byte_s=0.4),),
+        usage=usage,
+        cost_usd=0.0021,
+        drops=1,
+        drop_report=({"path": "thinking", "reason": "no place for it"},),
+        total_s=1.5,
+        format="anthropic_messages",
+        upstream_format="openai_chat",
+        policy="abc123",
+        router="stage",
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    url = f"sqlite:///{tmp_path / 'turnout.db'}"
+    store = Ledger.open(url)
+    for number in range(30):
+        store.append(record(number, "coder" if number % 3 else "background"))
+    store.close()
+    return url
+
+
+class Serves(BaseHTTPRequestHandler):
+    """The turns paths of a gateway, answered from records."""
+
+    def do_GET(self) -> None:
+        path = self.path.split("?")[0]
+        if path == "/v1/turns":
+            body, status = msgspec.json.encode({"turns": [record(7), record(6)], "next": ""}), 200
+        elif path == "/v1/turns/turn-7":
+            body, status = msgspec.json.encode(record(7)), 200
+        else:
+            body, status = b'{"error": {"message": "no such turn"}}', 404
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def gateway() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Serves)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_turns_lists_the_newest(ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["turns", "--json", "-n", "5"]) == 0
+    ids = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
+    assert ids == [f"turn-{n}" for n in (29, 28, 27, 26, 25)]
+    assert run(["turns", "--json", "--route", "background", "--ledger", ledger]) == 0
+    routes = {json.loads(line)["route"] for line in capsys.readouterr().out.splitlines()}
+    assert routes == {"background"}
+    assert run(["turns"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("turn-10") < out.index("turn-29")
+    assert "two tests failed [in a row]" in out
+    assert "$0.0021" in out
+
+
+def test_why_explains_a_turn_as_text(ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "turnout.toml").write_text(CONFIG)
+    assert run(["why", "turn-4", "--ledger", ledger]) == 0
+    out = capsys.readouterr().out
+    for part in (
+        "two tests failed [in a row]", "decided by signals, rule severity", "score +0.700", "0.700 >= threshold 0.5",
+        "severity: 0.8", "bash, test, failed, capability traceback (by exit_code)", "10000 in (9000 cached), 100 out",
+        "* small (m-small): $0.0021 as cached, $0.0102 uncached", "large (m-large): unpriced as cached, $0.102 uncached",
+        "/StageMemory", "stage_served", "lost in translation: 1", "no place for it", "policy abc123",
+    ):  # fmt: skip
+        assert part in out
+
+
+def test_why_as_json_holds_the_names_of_route_and_more(
+    ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "turnout.toml").write_text(CONFIG)
+    assert run(["why", "last", "--json", "--ledger", ledger]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["turn"] == "turn-29"
+    assert (told["target"], told["source"], told["score"], told["confidence"]) == ("small", "signals", 0.7, 0.7)
+    assert told["why"]["sentence"] == "two tests failed [in a row]"
+    assert told["signals"]["depth"] == 3
+    assert [(p["target"], p["served"], p["as_cached"], p["cold"]) for p in told["prices"]] == [
+        ("small", True, 0.0021, 0.0102),
+        ("large", False, None, 0.102),
+    ]
+    assert told["memory"] == {"/StageMemory": {"tier": "small"}}
+    assert told["calls"][0]["cost_usd"] == 0.0021
+
+
+def test_a_gateway_can_be_asked_instead(
+    gateway: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["turns", "--url", gateway, "--json"]) == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["turn-7", "turn-6"]
+    assert run(["why", "last", "--url", gateway + "/v1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["turn"] == "turn-7"
+    assert run(["why", "turn-9", "--url", gateway]) == exits.NOT_FOUND
+    assert "no such turn" in capsys.readouterr().err
+
+
+def test_what_is_not_there_is_said_with_the_next_step(
+    ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["why", "turn-99"]) == exits.NOT_FOUND
+    assert "turnout turns" in capsys.readouterr().err
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert run(["turns"]) == exits.NOT_FOUND
+    assert "--ledger" in capsys.readouterr().err
+    assert not (elsewhere / "turnout.db").exists()
+    assert run(["why", "x", "--ledger", "mongodb://x"]) == exits.USAGE
+    assert run(["why", "x", "--ledger", ledger, "--url", "http://127.0.0.1:1"]) == exits.USAGE
+    assert run(["why", "x", "--url", "http://127.0.0.1:9"]) == exits.UPSTREAM
