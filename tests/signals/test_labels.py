@@ -1,11 +1,10 @@
 """Observations agree with hand labels of recorded tool results at least as well as stated."""
 
 import importlib.util
-import os
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from tests.recorded import needs_recordings, shared
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,14 +27,12 @@ FLOORS = {
 }
 
 
+@needs_recordings
 def test_agreement_with_hand_labels() -> None:
     module = benchmark()
-    folder = module.default_folder()
-    if not (folder / "traces" / "labels_tool_results.jsonl").exists():
-        if os.environ.get("TURNOUT_SHARED"):
-            pytest.fail(f"TURNOUT_SHARED is set, but {folder} holds no labels")
-        pytest.skip("the recorded data is not here (set TURNOUT_SHARED)")
-    found = list(module.labelled(folder))
+    folder = shared()
+    assert folder is not None
+    found = list(module.labelled(folder / "data"))
     assert len(found) >= 80
     for question, (precision, recall, _) in module.table(found).items():
         floor = FLOORS[question]

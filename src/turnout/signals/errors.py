@@ -6,7 +6,10 @@ from msgspec import Struct
 
 from turnout.signals.observation import ErrorClass
 
-_PREFIX = r"^(?:[\w./+-]{1,60}: ){0,3}(?:line \d+: |\d+: )?(?:error: |fatal: |ERROR: |Error: |E: |npm (?:ERR!|error) |\s*E\s+)?"
+_PREFIX = (
+    r"^(?:[\w./+-]{1,60}: ){0,3}(?:line \d+: |\d+: )?"
+    r"(?:error: |fatal: |ERROR: |Error: |E: |npm (?:ERR!|error) |[ \t]*E[ \t]+)?"
+)
 
 
 def _lines(*patterns: str) -> str:
@@ -84,7 +87,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
     (
         "missing_module",
         _lines(
-            r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError)\b",
+            r"^(?:E[ \t]+)?(?:ModuleNotFoundError|ImportError)\b",
             r"^\S{0,200}: No module named ",
             r"^(?:Error: )?Cannot find module ",
             r"^.{0,120}error(?: TS2307|\[E0432\]|\[E0433\])",
@@ -93,7 +96,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
     (
         "syntax",
         _lines(
-            r"^(?:E\s+)?\s*(?:SyntaxError|IndentationError|TabError)\b",
+            r"^(?:E[ \t]+)?[ \t]*(?:SyntaxError|IndentationError|TabError)\b",
             r"^.{0,100}: syntax error\b",
             r"^.{0,60}unexpected EOF while looking for matching",
             r"^(?:Uncaught )?SyntaxError:",
@@ -104,8 +107,8 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
     (
         "assertion",
         _lines(
-            r"^(?:E\s+)?AssertionError\b",
-            r"^\s*AssertionError(?: \[ERR_ASSERTION\])?:",
+            r"^(?:E[ \t]+)?AssertionError\b",
+            r"^[ \t]*AssertionError(?: \[ERR_ASSERTION\])?:",
             r"^assertion failed\b",
             r"^.{0,120}: Assertion `.{0,120}' failed",
         ),
@@ -229,7 +232,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
         "lint",
         _lines(
             r"^.{1,200}:\d+:\d+:? [A-Z]+\d+\b",
-            r"^\s+\d+:\d+\s+error\s",
+            r"^[ \t]+\d+:\d+\s+error\s",
             r"^✖ \d+ problems?",
             r"^Found \d+ errors?\b",
             r"^would reformat ",
@@ -251,7 +254,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
     (
         "exception",
         _lines(
-            r"^(?:E\s+)?(?:[\w$]+\.)*[A-Z][\w$]*(?:Error|Exception|Fault|Interrupt|Exit|NotFound|DoesNotExist)"
+            r"^(?:E[ \t]+)?(?:[\w$]+\.)*[A-Z][\w$]*(?:Error|Exception|Fault|Interrupt|Exit|NotFound|DoesNotExist)"
             r"(?: \[\w+\])?(?::|$)",
             r"^Traceback \(most recent call last\)",
             r"^Exception in thread ",
@@ -356,16 +359,17 @@ _CRITICAL = tuple((kind, _COMPILED[kind]) for kind, _ in CRITICAL)
 _CAPABILITY = tuple((kind, _COMPILED[kind]) for kind, _ in CAPABILITY)
 _INFORMATIONAL = tuple((kind, re.compile(p, re.MULTILINE)) for kind, p in INFORMATIONAL)
 _ROOT_CAUSE = re.compile(
-    r"^(?:E\s+)?(?:(?:[\w$]+\.)*[A-Z][\w$]*(?:Error|Exception|Fault|NotFound|DoesNotExist)\b.*"
+    r"^(?:E[ \t]+)?(?:(?:[\w$]+\.)*[A-Z][\w$]*(?:Error|Exception|Fault|NotFound|DoesNotExist)\b.*"
     r"|panic: .*|thread '.*panicked at.*|error(?:\[E\d+\])?: .*|.{1,200}: error:? .*|fatal: .*)$",
     re.MULTILINE,
 )
-_TRACEBACK = re.compile(r"^(?:\s*\|? ?)Traceback \(most recent call last\):$", re.MULTILINE)
+_TRACEBACK = re.compile(r"^[ \t]*\|? ?Traceback \(most recent call last\):$", re.MULTILINE)
 _LAST_LINE = re.compile(
     r"^(?:[\w$]+\.)*[A-Za-z_][\w$]*(?:Error|Exception|Interrupt|Exit|Warning|NotFound|DoesNotExist)\b(?::.*)?$"
 )
 
-_HEAD, _TAIL = 4_000, 12_000
+_HEAD, _TAIL = 4_000, 8_000
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 CI_FAILED = re.compile(
     r'^[^\t\n]{1,80}\t(?:fail|failing|failure)\t|"(?:conclusion|state|bucket)": ?"(?:failure|FAILURE|fail|timed_out)"',
@@ -387,7 +391,9 @@ class Failing(Struct, frozen=True):
 
 def bounded(text: str) -> str:
     """The beginning and the end of `text`: where programs report failures."""
-    return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    return _BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text
 
 
 def failing(text: str) -> Failing | None:

@@ -20,13 +20,14 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
 _SECRET = re.compile(
     r"\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|github_pat|glpat|hf|nvapi|AKIA|ASIA|AIza)[-_]?[A-Za-z0-9_-]{8,}"
     r"|\b(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}"
-    r"|(?i:[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)[\w-]*[\"']?\s*[:=]\s*)[\"']?[^\s\"',;]{4,}"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|(?i:[\w-]{0,30}(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)[\w-]{0,30}[\"']?\s*[:=]\s*)[\"']?[^\s\"',;]{4,}"
+    r"|(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,200}(?=@)"
 )
 
 
 def normalised(line: str) -> str:
     """`line` with paths, numbers, hex, ids and times replaced."""
+    line = line[:400]
     for pattern, token in _VOLATILE:
         line = pattern.sub(token, line)
     return line.strip()[:240]
@@ -39,4 +40,4 @@ def fingerprint(kind: str, line: str) -> str:
 
 def shown(line: str) -> str:
     """`line` as evidence: one line of at most 200 characters, anything that looks like a secret taken out."""
-    return _SECRET.sub("[secret]", line[:1000]).strip()[:200]
+    return _SECRET.sub("[secret]", line[:400]).strip()[:200]

@@ -86,6 +86,16 @@ TIMED_OUT: tuple[str, ...] = (
 )
 """How harnesses say at a line's beginning that they stopped a call, lower case."""
 
+TIMED_OUT_AT_THE_END: tuple[str, ...] = (
+    "[the command timed out",
+    "[the command has no new output after",
+    "bash tool terminated command after exceeding timeout",
+    "shell tool terminated command after exceeding timeout",
+    "command timed out after",
+    "command was cancelled because it took more than",
+)
+"""The same in lines that follow the output, lower case."""
+
 ABORTED: tuple[str, ...] = (
     "tool execution aborted",
     "tool execution was aborted",
@@ -133,6 +143,8 @@ def read_result(result: ToolResult, form: Form) -> Reading:
         reading = _shell_form(text, head)
     elif form == "call" and lowered[:1] == "{":
         reading = _json_form(text)
+    elif form == "call" and lowered.startswith(_HEADED):
+        reading = _shell_form(text, head)
     if reading is None:
         reading = Reading(text)
     if extra_code is not None and reading.exit_code is None:
@@ -210,17 +222,18 @@ _HEADER_LINES = (
 )  # fmt: skip
 
 
+_HEADED = ("exit code", "wall time:", "chunk id:", "process exited with code", "<returncode>")
+"""How answers of other tools begin that carry a shell's header."""
+
+
 def _timed_out(text: str, head: str) -> bool:
     lowered = head.lstrip().lower()
     if lowered.startswith(TIMED_OUT):
         return not lowered.startswith("the last command <command>") or "timed out and has been killed" in text[:4000]
-    for line in text[-_TAIL:].lower().splitlines():
-        line = line.strip()
-        if line.startswith(TIMED_OUT[4:8]) or (line.startswith("[the command timed out")):
-            return True
-        if line.startswith("command timed out after") or "and was terminated. timeout" in line:
-            return True
-    return False
+    end = text[-_TAIL:].lower()
+    if "timed out" not in end and "timeout" not in end:
+        return False
+    return any(line.strip().startswith(TIMED_OUT_AT_THE_END) for line in end.splitlines())
 
 
 def _after_output_mark(text: str) -> str:

@@ -29,21 +29,19 @@ _PYTEST = re.compile(
 )
 _PYTEST_NONE = re.compile(r"^=* ?no tests (?:ran|collected).* in [\d.]+s", re.MULTILINE)
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+(OK|FAILED|NO TESTS RAN)(?: \(([^)\n]*)\))?", re.MULTILINE)
-_JEST = re.compile(r"^\s*Tests:\s+((?:\d+ \w+(?:, )?)+)", re.MULTILINE)
-_VITEST = re.compile(
-    r"^\s*Tests\s+((?:(?:\d+ )?(?:passed|failed|skipped|todo|no tests)?(?:\d+ \w+)?[ |]*)+)\((\d+)\)", re.MULTILINE
-)
-_MOCHA = re.compile(r"^\s*(\d+) passing\b.*(?:\n\s*\d+ pending.*)?(?:\n\s*(\d+) failing)?", re.MULTILINE)
+_JEST = re.compile(r"^[ \t]*Tests:\s+((?:\d+ \w+(?:, )?)+)", re.MULTILINE)
+_VITEST = re.compile(r"^[ \t]*Tests[ \t]+([^\n()]{1,200})\((\d+)\)", re.MULTILINE)
+_MOCHA = re.compile(r"^[ \t]*(\d+) passing\b.*(?:\n\s*\d+ pending.*)?(?:\n\s*(\d+) failing)?", re.MULTILINE)
 _NODE = re.compile(r"^(?:#|\u2139) (tests|pass|fail) (\d+)$", re.MULTILINE)
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;", re.MULTILINE)
-_NEXTEST = re.compile(r"^\s*Summary \[.*?\]\s+(\d+) tests? run: (\d+) passed(?:.*?(\d+) failed)?", re.MULTILINE)
+_NEXTEST = re.compile(r"^[ \t]*Summary \[.*?\]\s+(\d+) tests? run: (\d+) passed(?:.*?(\d+) failed)?", re.MULTILINE)
 _SUREFIRE = re.compile(
     r"^(?:\[\w+\]\s+)?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)(?!.*(?:Time elapsed| -- in | - in ))",
     re.MULTILINE,
 )
 _GRADLE = re.compile(r"^(\d+) tests? completed(?:, (\d+) failed)?", re.MULTILINE)
 _CTEST = re.compile(r"^\d+% tests passed, (\d+) tests failed out of (\d+)", re.MULTILINE)
-_DOTNET = re.compile(r"^\s*(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+(\d+)", re.MULTILINE)
+_DOTNET = re.compile(r"^[ \t]*(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+(\d+)", re.MULTILINE)
 _DOTNET_TOTAL = re.compile(r"^Total tests: (\d+)(?:\s+Passed: (\d+))?(?:\s+Failed: (\d+))?", re.MULTILINE)
 _RSPEC = re.compile(r"^(\d+) examples?, (\d+) failures?(?:, (\d+) errors? occurred)?", re.MULTILINE)
 _MINITEST = re.compile(r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors", re.MULTILINE)
@@ -51,13 +49,13 @@ _EXUNIT = re.compile(r"^(?:\d+ doctests?, )?(\d+) tests?, (\d+) failures?", re.M
 _PHPUNIT_OK = re.compile(r"^OK \((\d+) tests?, \d+ assertions?\)", re.MULTILINE)
 _PHPUNIT = re.compile(r"^Tests: (\d+), Assertions: \d+(?:, Errors: (\d+))?(?:, Failures: (\d+))?", re.MULTILINE)
 _GTEST = re.compile(r"^\[  (PASSED|FAILED)  \] (\d+) tests?", re.MULTILINE)
-_BUN = re.compile(r"^\s*(\d+) pass\n(?:\s*\d+ skip\n)?(?:\s*\d+ todo\n)?\s*(\d+) fail$", re.MULTILINE)
+_BUN = re.compile(r"^[ \t]*(\d+) pass\n(?:\s*\d+ skip\n)?(?:\s*\d+ todo\n)?\s*(\d+) fail$", re.MULTILINE)
 _DENO = re.compile(r"^(?:ok|FAILED) \| (\d+) passed.*?\| (\d+) failed", re.MULTILINE)
-_SWIFT = re.compile(r"^\s*Executed (\d+) tests?, with (\d+) failures?", re.MULTILINE)
+_SWIFT = re.compile(r"^[ \t]*Executed (\d+) tests?, with (\d+) failures?", re.MULTILINE)
 _PLAYWRIGHT = re.compile(r"^  (\d+) (passed|failed|flaky)(?: \([\d.]+\w+\))?$", re.MULTILINE)
 _PROVE = re.compile(r"^(All tests successful\.)?\s*Files=\d+, Tests=(\d+),", re.MULTILINE)
 _GO_PACKAGE = re.compile(r"^(ok  |FAIL|---FAIL)\t(\S+)(?:\t(.*))?$", re.MULTILINE)
-_GO_TEST = re.compile(r"^\s*--- (PASS|FAIL): ", re.MULTILINE)
+_GO_TEST = re.compile(r"^[ \t]*--- (PASS|FAIL): ", re.MULTILINE)
 _GO_END = re.compile(r"^(PASS|FAIL)$", re.MULTILINE)
 _AD_HOC = re.compile(
     r"^\W{0,4}all (?:(\d+) )?(?:\w+ )?tests? (?:have )?(?:passed|succeeded|ok|pass)[.! ✓✅🎉]*$",

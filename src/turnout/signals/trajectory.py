@@ -40,7 +40,8 @@ def observe(conversation: Conversation) -> Signals:
     Pure. Decodes only messages it has not met before, and only those since the last real user turn.
     """
     roles, messages = conversation.roles, conversation.messages
-    raw = getattr(messages, "raw", None)
+    raw: Any = getattr(messages, "raw", None)
+    hashable = bool(raw) and isinstance(raw[0], msgspec.Raw | bytes)
     dialect = conversation.format
     units: list[tuple[int, Any, _Facts]] = []
     compacted = False
@@ -49,12 +50,17 @@ def observe(conversation: Conversation) -> Signals:
         role = roles[i]
         if role == "system" or role == "developer":
             continue
-        digest = _digest(raw[i]) if raw is not None else None
-        facts = _facts_memo.get((dialect, digest)) if digest is not None else None
+        # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
+        digest = None
+        facts = None
+        if hashable:
+            data = bytes(raw[i])
+            digest = (hash(data), len(data), dialect)
+            facts = _facts_memo.get(digest)
         if facts is None:
             facts = _facts(messages[i])
             if digest is not None:
-                _facts_memo.put((dialect, digest), facts)
+                _facts_memo.put(digest, facts)
         compacted = compacted or facts.compacted
         if facts.said:
             boundary = i
@@ -71,15 +77,6 @@ def observe(conversation: Conversation) -> Signals:
         compacted=compacted,
         results=sum(len(f.results) for _, _, f in units) + _results_before(roles, raw, messages, boundary),
     )
-
-
-def _digest(raw: Any) -> tuple[int, int] | None:
-    """A digest of a message's bytes, from the interpreter's keyed hash; None when there are no bytes."""
-    if type(raw) is msgspec.Raw:
-        raw = bytes(raw)
-    elif type(raw) is not bytes:
-        return None
-    return hash(raw), len(raw)
 
 
 def _runs(roles: Sequence[str], begin: int, end: int | None = None) -> int:
@@ -138,7 +135,7 @@ def _observed(messages: Sequence[Message], units: Sequence[tuple[int, Any, _Fact
             pairs.append((i, digest, at, known, name))
     observations = []
     for i, digest, at, action, _ in pairs[-OBSERVED_AT_MOST:]:
-        key = (i, at, digest, action.call, action.tool) if digest is not None else None
+        key = (i, at, digest, action.call or action.tool) if digest is not None else None
         seen = _observations.get(key) if key is not None else None
         if seen is None:
             part = messages[i].parts[at]

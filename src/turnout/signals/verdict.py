@@ -37,7 +37,9 @@ TRANSCRIPTS: dict[str, tuple[str, ...]] = {"aider_output": ("Applied edit to ", 
 CONTENT_KINDS = frozenset({"read", "search"})
 WAITING_FOR = frozenset({"connection_refused", "exit_nonzero", "http_error", "unreachable", "absent_path", "no_match"})
 
-_DURATION = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b")
+_DURATION = re.compile(r"\d+(?:\.\d+)? ?m?s\b")
+_SUMMARISED = 600
+"""Characters at the end of a program's output in which it says how long it took."""
 
 
 class _Verdict(Struct, frozen=True):
@@ -86,11 +88,18 @@ def judge(action: Action, result: ToolResult, message: int, part: int) -> Observ
         tests_passed_count=summary.passed if summary else None,
         tests_failed=summary.failed if summary else None,
         tests_passed=(summary is not None and summary.green and not failed) if kind == "test" else None,
-        digest=hashlib.blake2b(_DURATION.sub("", body).encode("utf-8", "replace"), digest_size=8).hexdigest(),
+        digest=_digest(body, kind),
         size=len(body),
         truncated=reading.truncated,
         duration_s=reading.duration_s,
     )
+
+
+def _digest(body: str, kind: ToolKind) -> str:
+    """A digest of the output; how long a program took makes no difference."""
+    if kind in ("execute", "test"):
+        body = body[:-_SUMMARISED] + _DURATION.sub("", body[-_SUMMARISED:])
+    return hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _form(action: Action) -> Form:
@@ -201,12 +210,12 @@ _TEST_LINES = tuple(
         r"^(?:FAILED|ERROR) \S+::.*",
         r"^E   \S.*",
         r"^(?:FAIL|ERROR): \w+ \(",
-        r"^\s*--- FAIL: ",
+        r"^[ \t]*--- FAIL: ",
         r"^---- \S+ stdout ----",
         r"^  ● ",
-        r"^\s*[✗✕✖\u00d7] ",
+        r"^[ \t]*[✗✕✖\u00d7] ",
         r"^not ok ",
-        r"^\s+\d+\) ",
+        r"^[ \t]+\d+\) ",
         r"^(?:FAIL|FAILED)\b",
     )
 )

@@ -1,0 +1,62 @@
+"""The same trajectory gives the same signals whatever the wire format."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.story import Story
+
+from turnout.conversation import Conversation, Settings
+from turnout.signals import Signals, observe
+from turnout.wire import CODECS
+from turnout.wire.codec import Request
+
+STEPS = ["ok", "fail", "edit", "edit_failed", "test", "red", "user", "reminder", "say"]
+
+
+def told(steps: list[str]) -> Conversation:
+    story = Story("Begin.")
+    for step in steps:
+        match step:
+            case "ok":
+                story.bash("ls", "a", 0)
+            case "fail":
+                story.bash("python x.py", "Traceback (most recent call last):\nValueError: x", 1)
+            case "edit":
+                story.call(
+                    "str_replace_editor", {"command": "create", "path": "/a"}, "File created successfully at: /a"
+                )
+            case "edit_failed":
+                story.call(
+                    "str_replace_editor", {"command": "str_replace", "path": "/a"}, "No replacement was performed, x"
+                )
+            case "test":
+                story.bash("pytest", "2 passed in 0.1s", 0)
+            case "red":
+                story.bash("pytest", "1 failed, 2 passed in 0.1s", 1)
+            case "user":
+                story.say("Go on.")
+            case "reminder":
+                story.say("<system-reminder>x</system-reminder>")
+            case _:
+                story.say("I go on.", "assistant")
+    return story.conversation
+
+
+def placeless(signals: Signals) -> Signals:
+    """Without the places, which differ with how a format divides messages."""
+    observations = tuple(msgspec.structs.replace(o, message=0, part=0) for o in signals.observations)
+    return msgspec.structs.replace(signals, observations=observations)
+
+
+@pytest.mark.parametrize("wire", sorted(CODECS))
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), max_size=10))
+def test_signals_do_not_depend_on_the_wire_format(wire: str, steps: list[str]) -> None:
+    conversation = told(steps)
+    codec = CODECS[wire]  # type: ignore[index]
+    made = Request(
+        "openai_chat", msgspec.structs.replace(conversation, format=None), Settings(model="m", max_tokens=10)
+    )
+    read = codec.read_request(codec.write_request(made, default_max_tokens=10).body).conversation
+    assert placeless(observe(read)) == placeless(observe(conversation))
