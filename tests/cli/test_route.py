@@ -97,7 +97,7 @@ def test_failures_that_repeat_go_to_the_capable_target(
     for row in rows:
         assert set(row) >= {"conversation", "target", "source", "score", "confidence", "signals", "why"}
         assert row["why"]["sentence"]
-        assert "needs" not in row
+        assert row["needs"] == []
     assert len(rows[1]["signals"]["observations"]) == 3
     assert run(["route", config, "best", recorded]) == 0
     assert [json.loads(line)["target"] for line in capsys.readouterr().out.splitlines()] == ["small", "large", "small"]

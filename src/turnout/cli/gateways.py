@@ -50,9 +50,10 @@ def base(url: str) -> str:
 def alive(url: str) -> bool:
     """Whether a Turnout gateway answers at `url`."""
     try:
-        return isinstance(fetch(url, "/health", within_s=1.0), dict) and bool(served(url))
+        answer = fetch(url, "/", within_s=1.0)
     except exits.CommandError:
         return False
+    return isinstance(answer, dict) and answer.get("service") == "turnout"
 
 
 def served(url: str, key: str = "") -> list[str]:

@@ -18,6 +18,7 @@ class Preset(StrEnum):
     OPENAI = "openai"
     OPENROUTER = "openrouter"
     LOCAL = "local"
+    DEMO = "demo"
 
 
 def init(

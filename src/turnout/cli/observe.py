@@ -25,12 +25,10 @@ def observe(
     One JSON line per tool result, in order: the observation that signals and routers rest on. FILE holds `messages` in
     OpenAI chat form; tool messages may carry `is_error` and `returncode`.
     """
-    import msgspec
-
     from turnout.cli.conversations import conversations
 
     rows = (
-        (recorded.line, msgspec.structs.asdict(seen))
+        (recorded.line, output.whole(seen))
         for recorded in conversations(file)
         for seen in observations(recorded.conversation)
     )

@@ -17,6 +17,13 @@ def emit(value: Any) -> None:
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
+def whole(value: Any) -> Any:
+    """A struct as JSON-able values with every field there, those at their defaults too, at any depth."""
+    if isinstance(value, msgspec.Struct):
+        return {name: whole(getattr(value, name)) for name in value.__struct_fields__}
+    return [whole(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
 def emit_text(text: str) -> None:
     """Text on stdout."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,10 @@ from turnout.cli import exits, gateways, options
 if TYPE_CHECKING:
     from turnout.ledger.store import Ledger
     from turnout.ledger.trace import TurnRecord
+
+
+PAGE = 500
+"""Turns read at once."""
 
 
 class Records:
@@ -27,24 +31,14 @@ class Records:
 
     def recent(self, limit: int, route: str = "", session: str = "") -> list["TurnRecord"]:
         """The newest turns, newest first."""
-        if self.url:
-            query = (
-                f"?limit={limit}" + (f"&route={route}" if route else "") + (f"&session={session}" if session else "")
-            )
-            answer = gateways.fetch(self.url, f"/v1/turns{query}", self._key())
-            rows = answer if isinstance(answer, list) else answer.get("turns", answer.get("data", []))
-            return [_record(row) for row in rows]
-        from turnout.ledger.reading import PAGE_AT_MOST, TurnFilter
-
+        which = {"route": route, "session": session}
         found: list[TurnRecord] = []
         before = ""
-        with _reading(self.ledger) as ledger:
+        with self._pages() as page:
             while len(found) < limit:
-                size = min(limit - len(found), PAGE_AT_MOST)
-                page = ledger.turns(TurnFilter(route=route, session=session), limit=size, before=before)
-                found += page.turns
-                before = page.next
-                if not before:
+                turns, before = page(which, min(limit - len(found), PAGE), before)
+                found += turns
+                if not before or not turns:
                     break
         return found
 
@@ -63,6 +57,30 @@ class Records:
             step = "`turnout turns` lists the newest; the id is in the header x-turnout-turn"
             raise exits.CommandError(f"no turn {turn} in the ledger", exits.NOT_FOUND, step)
         return found
+
+    @contextlib.contextmanager
+    def _pages(self) -> "Iterator[Callable[[dict[str, str], int, str], tuple[Sequence[TurnRecord], str]]]":
+        """Gives pages of turns: filter, size and cursor in, turns and the next cursor out."""
+        if self.url:
+            yield self._fetched
+            return
+        from turnout.ledger.reading import TurnFilter
+
+        with _reading(self.ledger) as ledger:
+
+            def page(which: dict[str, str], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
+                got = ledger.turns(TurnFilter(**which), limit=size, before=before)  # type: ignore[arg-type]  # all texts
+                return got.turns, got.next
+
+            yield page
+
+    def _fetched(self, which: dict[str, str], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
+        asked = {**which, "limit": str(size), "before": before}
+        query = urllib.parse.urlencode({name: value for name, value in asked.items() if value})
+        answer = gateways.fetch(self.url, f"/v1/turns?{query}", self._key())
+        if not isinstance(answer, dict):
+            raise exits.CommandError("the gateway's answer is no list of turns", exits.UPSTREAM)
+        return [_record(row) for row in answer.get("turns", [])], str(answer.get("next", ""))
 
     def _key(self) -> str:
         return os.environ.get(self.key_env, "") if self.key_env else ""

@@ -28,7 +28,7 @@ def route(
 
     One JSON line per conversation: the signals at its end and the decision for its next turn. No model is called.
 
-    A router that would ask models first says which in `needs`, and its target is null.
+    A router that would ask models first says which in `needs`, and its target is null. Headers of a line name its lane.
     """
     from turnout.cli.conversations import conversations
     from turnout.cli.serve import require_route
@@ -68,14 +68,8 @@ def decided(
         deadline_s=deadline_s,
         asked_for=route.name,
     )
-    row: dict[str, Any] = {
-        "conversation": recorded.line,
-        "target": None,
-        "source": None,
-        "score": None,
-        "confidence": None,
-    }
-    row["signals"] = msgspec.to_builtins(seen)
+    undecided = {"target": None, "source": None, "score": None, "confidence": None, "threshold": None}
+    row: dict[str, Any] = {"conversation": recorded.line, **undecided, "signals": output.whole(seen), "needs": []}
     try:
         run: Run[Any, Any, Any] = Run(route.router.route(turn))
     except Exception as error:  # a router that raises decides nothing; live, the turn goes to the route's last resort

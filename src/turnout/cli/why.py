@@ -64,7 +64,7 @@ def explained(record: "TurnRecord", prices: list[Option]) -> dict[str, Any]:
         "score": reasons.score if reasons else None,
         "confidence": reasons.confidence if reasons else None,
         "threshold": reasons.threshold if reasons else None,
-        "signals": msgspec.to_builtins(record.signals),
+        "signals": output.whole(record.signals),
         "why": msgspec.to_builtins(reasons),
         "prices": [msgspec.to_builtins(option) for option in prices],
         "memory": found.pop("memory", {}),
