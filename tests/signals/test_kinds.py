@@ -419,3 +419,42 @@ def test_evidence_holds_no_secret() -> None:
     )
     assert "sk-abc" not in seen.evidence_text
     assert "hunter22" not in seen.evidence_text
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('[{"conclusion":"failure","status":"completed"}]', "ci_failure"),
+        ('[{"conclusion":"","status":"in_progress"},{"conclusion":"failure","status":"completed"}]', "pending"),
+        ('[{"conclusion":"success","status":"completed"},{"conclusion":"failure","status":"completed"}]', ""),
+        ("build\tfail\t2m\thttps://x\nlint\tpass\t1s\thttps://x", "ci_failure"),
+        ("build\tpass\t2m\thttps://x", ""),
+    ],
+)
+def test_checks_of_continuous_integration(text: str, kind: str) -> None:
+    assert Story().call("Bash", {"command": "gh run list --json conclusion,status"}, text).last.error_kind == kind
+
+
+def test_warnings_alone_are_no_lint_failure() -> None:
+    assert Story().bash("npm run lint | tail -3", "✖ 11 problems (0 errors, 11 warnings)", 0).last.error_class == "none"
+    assert Story().bash("npm run lint | tail -3", "✖ 2 problems (2 errors, 0 warnings)", 0).last.error_kind == "lint"
+
+
+def test_a_patch_tool_is_read_with_its_header() -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
+    good = (
+        Story()
+        .call(
+            "apply_patch",
+            patch,
+            "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.py",
+        )
+        .last
+    )
+    bad = (
+        Story()
+        .call("apply_patch", patch, "Exit code: 1\nWall time: 0.1 seconds\nOutput:\napply_patch verification failed: x")
+        .last
+    )
+    assert (good.status, good.change, good.target) == ("ok", "verified", "a.py")
+    assert (bad.status, bad.change, bad.error_kind) == ("failed", None, "edit_failed")

@@ -105,3 +105,18 @@ def test_any_text_is_read_without_raising(line: str) -> None:
     parse(line)
     read_call("bash", json.dumps({"command": line}))
     read_call("bash", line)
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("npm run lint", "npm run lint"),
+        ("gh pr checks 4", "gh pr checks"),
+        ("pytest -q tests/test_a.py", "pytest tests/test_a.py"),
+        ("python x.py --key secret", "python x.py"),
+        ("rg 'my secret' src", "rg src"),
+        ("git commit -m 'my secret'", "git commit"),
+    ],
+)
+def test_targets_name_the_program_and_what_it_acts_on(command: str, target: str) -> None:
+    assert read_call("bash", json.dumps({"command": command})).target == target

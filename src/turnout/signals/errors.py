@@ -233,7 +233,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
         _lines(
             r"^.{1,200}:\d+:\d+:? [A-Z]+\d+\b",
             r"^[ \t]+\d+:\d+\s+error\s",
-            r"^✖ \d+ problems?",
+            r"^✖ \d+ problems? \((?!0 errors)",
             r"^Found \d+ errors?\b",
             r"^would reformat ",
             r"^\[warn\] Code style issues",
@@ -375,6 +375,9 @@ CI_FAILED = re.compile(
     r'^[^\t\n]{1,80}\t(?:fail|failing|failure)\t|"(?:conclusion|state|bucket)": ?"(?:failure|FAILURE|fail|timed_out)"',
     re.MULTILINE,
 )
+CI_NEWEST = re.compile(r'\A\s*\[.{0,400}?"conclusion": ?"(\w*)"', re.DOTALL)
+"""The newest run of a list of runs, which stands first."""
+
 CI_PENDING = re.compile(
     r'^[^\t\n]{1,80}\t(?:pending|queued)\t|"status": ?"(?:queued|in_progress|pending)"', re.MULTILINE
 )

@@ -116,9 +116,16 @@ def _masked(programs: Sequence[Program], main: Program) -> bool:
 
 
 def _target(program: Program) -> str:
-    first = next((a for a in program.args if not a.startswith("-")), "")
+    verb = program.name.partition(" ")[2]
+    plain = [a for a in program.args if not a.startswith("-") and a != verb]
+    # What is searched for is no target; where, is.
+    first = next(iter(plain[1:] if program.kind == "search" and verb == "" else plain), "")
     # Only names and paths: other arguments may hold anything, secrets among them.
-    if program.kind in ("execute", "other") and not first.endswith((".py", ".js", ".ts", ".sh", ".rb", ".go", ".mjs")):
+    if (
+        program.kind in ("execute", "other")
+        and verb == ""
+        and not first.endswith((".py", ".js", ".ts", ".sh", ".rb", ".go", ".mjs"))
+    ):
         first = ""
     if program.fetches or "=" in first or "://" in first:
         first = ""

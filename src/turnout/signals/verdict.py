@@ -10,6 +10,7 @@ from turnout.conversation import ToolResult
 from turnout.signals.errors import (
     CALL_FAILED,
     CI_FAILED,
+    CI_NEWEST,
     CI_PENDING,
     EDIT_FAILED,
     LINT_LEFT,
@@ -222,6 +223,10 @@ _TEST_LINES = tuple(
 
 
 def _continuous_integration(body: str) -> Failing | None:
+    newest = CI_NEWEST.match(body)
+    if newest is not None and newest.group(1) not in ("failure", "timed_out"):
+        pending = newest.group(1) == ""
+        return Failing("informational", "pending", line_at(body, 0)) if pending else None
     found = CI_FAILED.search(body)
     if found is not None:
         return Failing("capability", "ci_failure", line_at(body, found.start()))
