@@ -147,10 +147,9 @@ def _after_white(body: bytes, at: int) -> int:
 
 def _nested_end(body: bytes, start: int, raw: msgspec.Raw) -> int:
     # The decoder has measured the value already; only a repeated key makes the measure that of another member.
-    view = memoryview(raw)
-    end = start + view.nbytes
-    if body[start:end] == view:
-        return end
+    text = bytes(raw)
+    if body.startswith(text, start):
+        return start + len(text)
     depth = 0
     for match in _NESTED.finditer(body, start):
         token = match.group()

@@ -11,7 +11,7 @@ from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
 from turnout.conversation.edits import Effort
 from turnout.errors import ClientError
 from turnout.wire.anthropic.write_settings import LEVELS
-from turnout.wire.body import fields, spans, splice
+from turnout.wire.body import Span, fields, members, spans, splice
 
 _RAW_LIST = msgspec.json.Decoder(list[Raw])
 _ANY = msgspec.json.Decoder()
@@ -20,16 +20,34 @@ _WHITE = b" \t\r\n"
 _REASONING = frozenset(("thinking", "redacted_thinking"))
 
 
+Top = dict[str, bytes]
+"""The top-level members of a body, as JSON text."""
+
+
 def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
     """`body` with `edits` applied in order."""
+    if edits:
+        fields(body)  # refuses what is not a JSON object
     for edit in edits:
-        changes = _changes(fields(body), edit)
+        found = list(members(body))
+        top = {key: body[span.start : span.end] for key, span in found}
+        changes = _changes(top, edit)
         if changes:
-            body = splice(body, changes)
+            body = _spliced(body, found, changes)
     return body
 
 
-def _changes(top: dict[str, Raw], edit: Edit) -> dict[str, bytes | None]:
+def _spliced(body: bytes, found: list[tuple[str, Span]], changes: dict[str, bytes | None]) -> bytes:
+    """As `splice`, without looking for the members again in the usual case: one value takes the place of another."""
+    if len(changes) == 1:
+        ((name, value),) = changes.items()
+        places = [span for key, span in found if key == name]
+        if value is not None and len(places) == 1:
+            return b"".join((body[: places[0].start], value, body[places[0].end :]))
+    return splice(body, changes)
+
+
+def _changes(top: Top, edit: Edit) -> dict[str, bytes | None]:
     match edit:
         case Note():
             return _note(top, edit.text)
@@ -41,23 +59,24 @@ def _changes(top: dict[str, Raw], edit: Edit) -> dict[str, bytes | None]:
             return _without_reasoning(top)
 
 
-def _note(top: dict[str, Raw], text: str) -> dict[str, bytes | None]:
-    messages = bytes(top.get("messages", b"[]"))
-    places = _elements(messages, "messages")
+def _note(top: Top, text: str) -> dict[str, bytes | None]:
+    messages = top.get("messages", b"[]")
+    raws = _list(messages, "messages")
     block = _text_block(text)
-    if not places or _role(messages[slice(*places[-1])]) != "user":
+    if not raws or _role(raws[-1]) != "user":
         turn = b'{"role":"user","content":[' + block + b"]}"
-        return {"messages": _appended(messages, turn, bool(places))}
-    start, end = places[-1]
-    last = messages[start:end]
+        return {"messages": _appended(messages, turn, bool(raws))}
+    last = bytes(raws[-1])
+    start = len(messages[:-1].rstrip(_WHITE)) - len(last)
     content = spans(last).get("content")
     if content is None:
-        raise ClientError(f"messages[{len(places) - 1}].content: this field is required")
+        path = f"messages[{len(raws) - 1}].content"
+        raise ClientError(f"{path}: this field is required", param=path)
     old = last[content.start : content.end]
     new = _with_block(old, block, text)
     if new is old:
         return {}
-    return {"messages": messages[: start + content.start] + new + messages[start + content.end :]}
+    return {"messages": b"".join((messages[: start + content.start], new, messages[start + content.end :]))}
 
 
 def _with_block(content: bytes, block: bytes, text: str) -> bytes:
@@ -74,9 +93,9 @@ def _with_block(content: bytes, block: bytes, text: str) -> bytes:
     return _appended(content, block, bool(value))
 
 
-def _instruction(top: dict[str, Raw], text: str) -> dict[str, bytes | None]:
+def _instruction(top: Top, text: str) -> dict[str, bytes | None]:
     block = _text_block(text)
-    system = bytes(top["system"]) if "system" in top else b"null"
+    system = top.get("system", b"null")
     value = _ANY.decode(system)
     if value is None or value == "":
         return {"system": b"[" + block + b"]"}
@@ -89,7 +108,7 @@ def _instruction(top: dict[str, Raw], text: str) -> dict[str, bytes | None]:
     return {"system": b"[" + block + (b"," if value else b"") + system[1:]}
 
 
-def _effort(top: dict[str, Raw], level: str) -> dict[str, bytes | None]:
+def _effort(top: Top, level: str) -> dict[str, bytes | None]:
     config = _object(top, "output_config")
     if level == "none":
         changes: dict[str, bytes | None] = {}
@@ -102,7 +121,7 @@ def _effort(top: dict[str, Raw], level: str) -> dict[str, bytes | None]:
     return {"output_config": _encode({**config, "effort": native})}
 
 
-def _thinking_off(top: dict[str, Raw]) -> dict[str, bytes | None]:
+def _thinking_off(top: Top) -> dict[str, bytes | None]:
     """Switch thinking off, and with it the context edits that Messages takes only beside thinking."""
     thinking = _object(top, "thinking")
     if not thinking or thinking.get("type") == "disabled":
@@ -118,8 +137,8 @@ def _thinking_off(top: dict[str, Raw]) -> dict[str, bytes | None]:
     return changes
 
 
-def _without_reasoning(top: dict[str, Raw]) -> dict[str, bytes | None]:
-    messages = bytes(top.get("messages", b"[]"))
+def _without_reasoning(top: Top) -> dict[str, bytes | None]:
+    messages = top.get("messages", b"[]")
     if b"thinking" not in messages:
         return {}
     places = _elements(messages, "messages")
@@ -172,15 +191,18 @@ def _loop_lost_its_lead(messages: bytes, places: list[tuple[int, int]], changed:
     return isinstance(content, list) and any(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
 
 
-def _elements(array: bytes, path: str) -> list[tuple[int, int]]:
-    """Where every element of a JSON array lies."""
+def _list(array: bytes, path: str) -> list[Raw]:
     try:
-        raws = _RAW_LIST.decode(array)
+        return _RAW_LIST.decode(array)
     except msgspec.ValidationError:
         raise ClientError(f"{path}: expected a list", param=path) from None
+
+
+def _elements(array: bytes, path: str) -> list[tuple[int, int]]:
+    """Where every element of a JSON array lies."""
     places = []
     at = 1
-    for raw in raws:
+    for raw in _list(array, path):
         # Only white space and a comma stand between two elements, so the next match is the element itself.
         text = bytes(raw)
         start = array.index(text, at)
@@ -208,12 +230,12 @@ def _appended(array: bytes, element: bytes, full: bool) -> bytes:
     return inside + (b"," if full else b"") + element + array[len(inside) :]
 
 
-def _object(top: dict[str, Raw], key: str) -> dict[str, Any]:
+def _object(top: Top, key: str) -> dict[str, Any]:
     value = _ANY.decode(top[key]) if key in top else None
     return value if isinstance(value, dict) else {}
 
 
-def _role(message: bytes) -> Any:
+def _role(message: bytes | Raw) -> Any:
     value = _ANY.decode(message)
     return value.get("role") if isinstance(value, dict) else None
 

@@ -128,7 +128,7 @@ class _Folding:
 
     def _result(self, unit: _Unit, part: ToolResult) -> None:
         self._coming[part.call_id, unit.phase] -= 1
-        if any(isinstance(d.part, ToolCall) and d.part.id == part.call_id for d in self._deferred):
+        if self._deferred and any(isinstance(d.part, ToolCall) and d.part.id == part.call_id for d in self._deferred):
             self._settle()
             self._flush_deferred()
         call = self._pending.pop(part.call_id, None)

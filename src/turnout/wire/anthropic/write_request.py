@@ -92,14 +92,12 @@ def _folded_conversation(body: dict[str, Any], request: Request, writer: BlockWr
         lead += 1
     name = "instructions" if source == "openai_responses" else "system"
     system = writer.blocks(tuple(conversation.system), name)
-    for i in range(lead):
-        message = conversation.messages[i]
-        system += writer.blocks(message.parts, unit_path(source, i))
-        _report_message(message, unit_path(source, i), drops)
-    rest = conversation.messages[lead:]
-    for i, message in enumerate(rest):
-        _report_message(message, unit_path(source, lead + i), drops)
-    turns = turns_of(rest, source, lead, writer)
+    for i, message in enumerate(conversation.messages):
+        if i < lead:
+            system += writer.blocks(message.parts, unit_path(source, i))
+        if message.extra or message.name is not None:
+            _report_message(message, unit_path(source, i), drops)
+    turns = turns_of(conversation.messages[lead:], source, lead, writer)
     if not turns and system:
         drops.emulate(unit_path(source, 0), "Messages wants a user turn: the instructions were sent as one")
         turns, system = [Turn("user", system)], []
