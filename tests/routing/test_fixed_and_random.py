@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout.conversation import Conversation, Settings
@@ -24,6 +24,7 @@ def test_passthrough_always_uses_its_target() -> None:
     assert Passthrough(A).otherwise == A
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 10), min_size=3, max_size=3).filter(lambda w: sum(w) > 0), st.integers(0, 50))
 def test_random_records_its_propensity_and_never_uses_weight_zero(weights: list[float], number: int) -> None:
     router = Random((A, B, C), tuple(weights))

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.story import Story
 
@@ -198,6 +198,7 @@ def efficient_story() -> Story:
     return story.bash("pytest", "3 passed in 0.1s", 0)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1, exclude_min=True), st.sampled_from(["efficient_first", "capable_first"]))
 def test_every_tier_is_reachable_at_every_threshold(threshold: float, picker: Any) -> None:
     router = Stage(SMALL, LARGE, threshold=threshold, picker=picker)
@@ -234,6 +235,7 @@ def broken(o: Observation, error_class: Any, at: int) -> Observation:
     )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(observations, min_size=1, max_size=8), st.integers(0, 20), st.integers(1, 5), st.data())
 def test_scores_are_bounded_and_rise_with_the_class_of_the_newest_result(
     seen: list[Observation], depth: int, window: int, data: st.DataObject

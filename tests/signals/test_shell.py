@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout.signals.shell import parse
@@ -100,6 +100,7 @@ def test_targets_hold_no_arguments_that_may_be_secret() -> None:
     assert seen.target == "curl"
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab '\"\\|&;<>$(){}`#=\n-", max_size=80))
 def test_any_text_is_read_without_raising(line: str) -> None:
     parse(line)

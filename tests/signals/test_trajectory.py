@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.story import Story
 
@@ -103,6 +103,7 @@ def test_messages_before_the_last_user_turn_are_not_decoded() -> None:
     assert (signals.results, signals.assistant_turns, signals.depth) == (20, 20, 0)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["ok", "fail", "edit", "test", "user", "reminder"]), max_size=12))
 def test_memory_never_changes_an_answer(steps: list[str]) -> None:
     story = Story("Memory.")

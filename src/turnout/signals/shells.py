@@ -121,9 +121,10 @@ def _target(program: Program) -> str:
     # What is searched for is no target; where, is.
     first = next(iter(plain[1:] if program.kind == "search" and verb == "" else plain), "")
     # Only names and paths: other arguments may hold anything, secrets among them.
+    named = program.name.partition(" ")[0] in RUNNERS or program.name.startswith("gh ")
     if (
         program.kind in ("execute", "other")
-        and verb == ""
+        and not named
         and not first.endswith((".py", ".js", ".ts", ".sh", ".rb", ".go", ".mjs"))
     ):
         first = ""
