@@ -41,7 +41,7 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **top:
     return {"id": "c1", "object": "chat.completion.chunk", "created": 7, "model": "m", "choices": [choice], **top}
 
 
-def call(index: int | None = 0, **fields: Any) -> dict[str, Any]:
+def call(index: int | str | None = 0, **fields: Any) -> dict[str, Any]:
     """A delta with one fragment of a tool call."""
     function = {k: fields.pop(k) for k in ("name", "arguments") if k in fields}
     fragment = {**({} if index is None else {"index": index}), **fields, "function": function}

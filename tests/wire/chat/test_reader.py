@@ -200,6 +200,8 @@ def test_a_second_call_passes_on_once_the_first_is_whole() -> None:
         [call(None, id="a", name="f"), call(None, arguments='{"x":1}')],
         # the name in pieces
         [call(0, id="a", name="f"[:1]), call(0, name="", arguments='{"x":1}')],
+        # numbers as text
+        [call("0", id="a", name="f", arguments='{"x":1}')],
         # whole in one chunk, arguments as an object
         [call(0, id="a", name="f", arguments={"x": 1})],
     ],

@@ -322,3 +322,11 @@ def test_flags_of_recorded_tool_results_are_read() -> None:
     message = {"role": "tool", "tool_call_id": "c", "content": "x", "is_error": True, "returncode": 2}
     part = request([message]).conversation.messages[0].parts[0]
     assert part == ToolResult("c", (Text("x"),), True, extra={"returncode": 2})
+
+
+def test_what_a_router_adds_from_another_format_stays_legal() -> None:
+    parts = (Reasoning("secret", signature="s", origin="anthropic_messages"), ToolCall("c", "f", "{}", namespace="ns"))
+    conversation = Conversation((Message("assistant", parts),), format="openai_chat")
+    message = written(Request("openai_chat", conversation, Settings("m")))["messages"][0]
+    assert "secret" not in str(message)
+    assert message["tool_calls"][0]["function"]["name"] == "ns__f"

@@ -9,6 +9,7 @@ from turnout.conversation import Message, Part, Reasoning, Refusal, Role, ToolCa
 from turnout.errors import ClientError
 from turnout.wire.chat.content import FORMAT, read_content, write_part, write_text
 from turnout.wire.chat.fields import object_at, rest, text_or_none, wrong
+from turnout.wire.names import alias
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -251,7 +252,8 @@ def _write_assistant(message: Message) -> dict[str, Any]:
             else:
                 calls.append(write_call(part))
         elif isinstance(part, Reasoning) and "part" not in part.extra:
-            write_reasoning(part, value)
+            if part.origin in (FORMAT, None):
+                write_reasoning(part, value)
         else:
             content.append(part)
     if message.flat:
@@ -282,7 +284,8 @@ def write_reasoning(part: Reasoning, value: dict[str, Any]) -> None:
 def write_call(call: ToolCall) -> dict[str, Any]:
     """One entry of `tool_calls`."""
     field = "arguments" if call.style == "function" else "input"
-    inner: dict[str, Any] = {"name": call.name, field: call.arguments}
+    inner: dict[str, Any] = {"name": alias(call.name, call.namespace) if call.namespace else call.name}
+    inner[field] = call.arguments
     value: dict[str, Any] = {"id": call.id, "type": call.style, call.style: inner}
     for key, more in call.extra.items():
         if key == call.style:

@@ -150,7 +150,9 @@ class ChatReader:
                 chunk = DECODER.decode(data)
             except msgspec.ValidationError as error:
                 self._odd(data, error, out)
-                return
+                if self._over:
+                    return
+                continue
             except (msgspec.DecodeError, UnicodeDecodeError):
                 if data.strip() == _DONE:
                     self._terminator(out)
@@ -217,8 +219,13 @@ class ChatReader:
         value = msgspec.json.decode(data)
         if isinstance(value, dict) and is_error(value):
             self._fault(upstream_error(None, (), value), out)
-        else:
+            return
+        try:
+            chunk = msgspec.convert(value, Chunk, strict=False)  # numbers as text and the like
+        except msgspec.ValidationError:
             self._fault(malformed(f"an event of the stream has a wrong shape ({error})"), out)
+        else:
+            self._chunk(chunk, data, out)
 
     # Chunks
 

@@ -65,6 +65,7 @@ class _Turns:
         "_developer",
         "_drops",
         "_late",
+        "_names",
         "_root",
         "_source",
         "_thoughts",
@@ -82,6 +83,7 @@ class _Turns:
         self._root = "input" if source == "openai_responses" else "messages"
         self._want = reasoning_content
         self._developer = developer_role
+        self._names: dict[str, str] = {}  # legal names by the client's names
         self._turn: dict[str, Any] | None = None  # the assistant message being put together
         self._turn_of = -1  # the source unit that last added to it
         self._asking: dict[str, Any] = {}  # the finished assistant message whose calls wait for results
@@ -188,7 +190,7 @@ class _Turns:
         if call_id in self._waiting:
             path = self._path(message, index, i)
             raise ClientError(f"{path}: two calls have the id {call.id!r}", param=path, code="duplicate_tool_call_id")
-        name = alias(call.name, call.namespace)
+        name = self._name(call)
         arguments = call.arguments or "{}"
         if call.style == "custom":
             arguments = custom_arguments(call.arguments)
@@ -203,6 +205,14 @@ class _Turns:
         self._turn_of = index
         turn.setdefault("tool_calls", []).append(value)
         self._waiting[call_id] = name
+
+    def _name(self, call: ToolCall) -> str:
+        if call.namespace is not None:
+            return alias(call.name, call.namespace)
+        name = self._names.get(call.name)
+        if name is None:
+            name = self._names[call.name] = alias(call.name)
+        return name
 
     def _reasoning(self, part: Reasoning, path: str) -> None:
         opaque = part.signature or part.encrypted

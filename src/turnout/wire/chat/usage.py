@@ -9,6 +9,10 @@ _PROMPT = "prompt_tokens_details"
 _COMPLETION = "completion_tokens_details"
 _KNOWN = frozenset(("prompt_tokens", "completion_tokens", "total_tokens", _PROMPT, _COMPLETION))
 
+_CACHED = frozenset(("cached_tokens",))
+_REASONING = frozenset(("reasoning_tokens",))
+_NOTHING: dict[str, Any] = {}
+
 # Tried in order; the first that is there counts.
 _READ = (
     (_PROMPT, "cached_tokens"),
@@ -62,6 +66,17 @@ def read_usage(value: Any) -> Usage | None:
     prompt, output = _count(value.get("prompt_tokens")), _count(value.get("completion_tokens"))
     if prompt is None and output is None:
         return None
+    if value.keys() <= _KNOWN:
+        prompt_details, output_details = value.get(_PROMPT) or _NOTHING, value.get(_COMPLETION) or _NOTHING
+        if prompt_details.keys() <= _CACHED and output_details.keys() <= _REASONING:
+            # What most servers send.
+            read = _count(prompt_details.get("cached_tokens"))
+            return Usage(
+                input_tokens=None if prompt is None else max(0, prompt - (read or 0)),
+                output_tokens=output,
+                cache_read_tokens=read,
+                reasoning_tokens=_count(output_details.get("reasoning_tokens")),
+            )
     used: set[tuple[str, str]] = set()
     read, written = _first(value, _READ, used), _first(value, _WRITTEN, used)
     reasoned = _first(value, _REASONED, used)
