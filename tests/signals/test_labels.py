@@ -20,10 +20,10 @@ def benchmark() -> ModuleType:
 
 FLOORS = {
     # question: precision, recall
-    "capability or critical": (0.94, 0.97),
-    "critical": (0.95, 0.95),
-    "informational": (0.90, 0.75),
-    "tests_passed": (0.95, 0.95),
+    "capability or critical": (0.97, 1.0),
+    "critical": (1.0, 1.0),
+    "informational": (1.0, 0.80),
+    "tests_passed": (1.0, 1.0),
 }
 
 
@@ -38,4 +38,4 @@ def test_agreement_with_hand_labels() -> None:
         floor = FLOORS[question]
         assert precision >= floor[0], question
         assert recall >= floor[1], question
-    assert sum(r["tool_kind"] == o.kind for r, o in found) >= 0.95 * len(found)
+    assert sum(r["tool_kind"] == o.kind for r, o in found) >= 0.98 * len(found)
