@@ -139,6 +139,17 @@ def test_codex_gets_a_home_of_its_own_that_is_gone_afterwards(url: str, seen: Pa
     assert (tmp_path / "own-codex" / "AGENTS.md").read_text() == "be brief"
 
 
+def test_the_smallest_window_behind_the_route_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "turnout.toml"
+    assert run(["init", str(file), "--preset", "demo"]) == 0
+    file.write_text(file.read_text().replace("200_000", "150_000", 1))
+    capsys.readouterr()
+    assert run(["launch", "claude", "--config", str(file), "--print", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["env"]["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] == "150000"
+    assert run(["launch", "codex", "--config", str(file), "--print", "--json"]) == 0
+    assert tomllib.loads(json.loads(capsys.readouterr().out)["config"])["model_context_window"] == 150_000
+
+
 def test_print_shows_settings_and_names_the_key_only(
     url: str, seen: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

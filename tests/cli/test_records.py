@@ -56,7 +56,7 @@ def record(number: int, route: str = "coder") -> TurnRecord:
             score=0.7,
             confidence=0.7,
             threshold=0.5,
-            values={"severity": 0.8},
+            values={"severity": 0.8, "spinning": 0.0},
         ),
         signals=Signals((failed,), depth=3, results=5),
         memory={"/StageMemory": {"tier": "small"}},
@@ -136,7 +136,8 @@ def test_why_explains_a_turn_as_text(ledger: str, capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     for part in (
         "two tests failed [in a row]", "decided by signals, rule severity", "score +0.700", "0.700 >= threshold 0.5",
-        "severity: 0.8", "bash, test, failed, capability traceback (by exit_code)", "10000 in (9000 cached), 100 out",
+        "seen: severity 0.8", "not seen: spinning", "first byte after 400 ms", "1.5 s in all",
+        "bash, test, failed, capability traceback (by exit_code)", "10000 in (9000 cached), 100 out",
         "* small (m-small): $0.0021 as cached, $0.0102 uncached", "large (m-large): unpriced as cached, $0.102 uncached",
         "/StageMemory", "stage_served", "lost in translation: 1", "no place for it", "policy abc123",
     ):  # fmt: skip

@@ -50,9 +50,9 @@ class Wiring(Struct, frozen=True):
         return "\n".join(lines)
 
 
-def claude(url: str, route: str, key: str | None, small: str = "") -> Wiring:
+def claude(url: str, route: str, key: str | None, small: str = "", context_window: int | None = None) -> Wiring:
     """Claude Code. `key` None: it keeps its own login, for upstreams that take the client's credentials. `small`: the route of
-    its background calls."""
+    its background calls. `context_window`: tokens, where known; it takes a model it does not know to have a million."""
     small = small or route
     env = {
         "ANTHROPIC_BASE_URL": url,
@@ -64,6 +64,8 @@ def claude(url: str, route: str, key: str | None, small: str = "") -> Wiring:
         # Its first system line changes with every request and would spoil the prompt caches of other vendors.
         "CLAUDE_CODE_ATTRIBUTION_HEADER": "0",
     }
+    if context_window:
+        env["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] = str(context_window)
     if key is None:
         return Wiring(env, unset=_ELSEWHERE[1:])
     return Wiring({**env, "ANTHROPIC_AUTH_TOKEN": key}, unset=_ELSEWHERE)

@@ -74,9 +74,10 @@ def launch(
     def wired(at: str) -> agents.Wiring:
         # Settings that are printed name the variable of a key, never the key.
         own = None if keep_login else f"${{{key_env}}}" if show and key_env else key
+        window = _window(loaded, route)
         if agent is Agent.CLAUDE:
-            return agents.claude(at, route, own, small_route)
-        return agents.codex(at, route, own, _window(loaded, route))
+            return agents.claude(at, route, own, small_route, window)
+        return agents.codex(at, route, own, window)
 
     if show:
         _print(wired(gateways.base(url) if url else gateways.DEFAULT_URL), as_json)

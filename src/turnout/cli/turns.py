@@ -46,7 +46,7 @@ def _row(record: "TurnRecord") -> tuple[str, ...]:
         record.target,
         why.source if why else "",
         output.usd(record.cost_usd, record.cost_note),
-        f"{record.total_s:.1f} s",
+        output.duration(record.total_s),
         f"{record.ended}: {record.error}" if record.error else record.ended,
         why.sentence if why else "",
     )

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from turnout.ledger.trace import TurnRecord
 
 
+_NOTHING: tuple[Any, ...] = (0, False, "", None, [], {})
+
+
 class Option(Struct, frozen=True):
     """What serving a turn's tokens by a target costs, USD, at today's prices. `as_cached`: with the cache reads and writes
     that were reported. `cold`: with nothing in the cache and nothing written. None = unpriced."""
@@ -126,8 +129,12 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
         decided.add(f"decided by {reasons.source}" + (f", rule {escape(reasons.rule)}" if reasons.rule else ""))
         if reasons.score is not None or reasons.confidence is not None:
             decided.add(_scores(reasons.score, reasons.confidence, reasons.threshold))
-        for name, value in reasons.values.items():
-            decided.add(f"{escape(name)}: {escape(_short(value))}")
+        seen = [f"{name} {_short(value)}" for name, value in reasons.values.items() if value not in _NOTHING]
+        absent = [name for name, value in reasons.values.items() if value in _NOTHING]
+        if seen:
+            decided.add(escape("seen: " + ", ".join(seen)))
+        if absent:
+            decided.add(escape("not seen: " + ", ".join(absent)))
         if record.propensity != 1.0:
             decided.add(f"drawn with probability {record.propensity:g}")
     _signals(tree, record)
@@ -164,7 +171,8 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
 def _scores(score: float | None, confidence: float | None, threshold: float | None) -> str:
     parts = []
     if score is not None:
-        parts.append(f"score {score:+.3f} ({'capable' if score > 0 else 'efficient'} side)")
+        side = "no side" if score == 0 else "capable side" if score > 0 else "efficient side"
+        parts.append(f"score {score:+.3f} ({side})")
     if confidence is not None:
         against = "" if threshold is None else f" {'>=' if confidence >= threshold else '<'} threshold {threshold:g}"
         parts.append(f"confidence {confidence:.3f}{against}")
@@ -197,14 +205,14 @@ def _calls(tree: "Tree", record: "TurnRecord") -> None:
     from rich.markup import escape
 
     total = output.usd(record.cost_usd, record.cost_note)
-    branch = tree.add(f"calls: {len(record.calls)}, {total}, {record.total_s:.2f} s in all")
+    branch = tree.add(f"calls: {len(record.calls)}, {total}, {output.duration(record.total_s)} in all")
     for call in record.calls:
         parts = [f"{call.purpose} {call.target} ({call.model})", output.usd(call.cost_usd, call.cost_note)]
         if call.usage is not None:
             usage = call.usage
             parts.append(f"{usage.prompt_tokens} in ({usage.cache_read_tokens or 0} cached), {usage.output_tokens} out")
         if call.first_byte_s is not None:
-            parts.append(f"first byte after {call.first_byte_s - call.started_s:.2f} s")
+            parts.append(f"first byte after {output.duration(call.first_byte_s - call.started_s)}")
         if call.retries:
             parts.append(f"{call.retries} retries")
         parts.append(call.error or ("served" if call.served else "not served"))
