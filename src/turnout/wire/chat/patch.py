@@ -7,7 +7,7 @@ import msgspec
 
 from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
 from turnout.conversation import Effort as EffortEdit
-from turnout.wire.body import fields, splice
+from turnout.wire.body import fields, spans, splice
 from turnout.wire.codec import Request
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
@@ -31,16 +31,30 @@ def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
     return body
 
 
-def _messages(body: bytes) -> tuple[bytes, list[msgspec.Raw]]:
-    raw = bytes(fields(body).get("messages", b"[]"))
-    return raw, _LIST.decode(raw)
+class _Messages:
+    """The messages of a body: where they are, and each undecoded."""
+
+    __slots__ = ("_body", "_end", "_start", "array", "items")
+
+    def __init__(self, body: bytes) -> None:
+        place = spans(body, "messages")["messages"]
+        self._body, self._start, self._end = body, place.start, place.end
+        self.array = body[place.start : place.end]
+        self.items = [bytes(raw) for raw in _LIST.decode(self.array)]
+
+    def replaced(self, array: bytes) -> bytes:
+        """The body with another array in the place of its messages."""
+        return self._body[: self._start] + array + self._body[self._end :]
 
 
 def _note(body: bytes, text: str) -> bytes:
-    array, items = _messages(body)
+    messages = _Messages(body)
+    array, items = messages.array, messages.items
     last = msgspec.json.decode(items[-1]) if items else None
     if not isinstance(last, dict) or last.get("role") != "user":
-        return splice(body, {"messages": _appended(array, items, {"role": "user", "content": text})})
+        end = array.rindex(b"]")
+        added = (b"," if items else b"") + msgspec.json.encode({"role": "user", "content": text})
+        return messages.replaced(array[:end] + added + array[end:])
     content = last.get("content")
     if isinstance(content, list):
         if content and isinstance(content[-1], dict) and content[-1].get("text") == text:
@@ -51,33 +65,26 @@ def _note(body: bytes, text: str) -> bytes:
     else:
         parts = [{"type": "text", "text": content or ""}, {"type": "text", "text": text}]
     noted = msgspec.json.encode({**last, "content": parts})
-    start = array.rindex(bytes(items[-1]))
-    return splice(body, {"messages": array[:start] + noted + array[start + len(bytes(items[-1])) :]})
-
-
-def _appended(array: bytes, items: list[msgspec.Raw], message: dict[str, Any]) -> bytes:
-    end = array.rindex(b"]")
-    return array[:end] + (b"," if items else b"") + msgspec.json.encode(message) + array[end:]
+    start = array.rindex(items[-1])
+    return messages.replaced(array[:start] + noted + array[start + len(items[-1]) :])
 
 
 def _instruction(body: bytes, text: str) -> bytes:
-    array, items = _messages(body)
+    messages = _Messages(body)
     message = {"role": "system", "content": text}
-    if items and msgspec.json.decode(items[0]) == message:
+    if messages.items and msgspec.json.decode(messages.items[0]) == message:
         return body
-    first = msgspec.json.encode(message) + (b"," if items else b"")
-    start = array.index(b"[") + 1
-    return splice(body, {"messages": array[:start] + first + array[start:]})
+    first = msgspec.json.encode(message) + (b"," if messages.items else b"")
+    return messages.replaced(b"[" + first + messages.array[1:])
 
 
 def _without_opaque(body: bytes) -> bytes:
     """Without signed and encrypted reasoning; what any model can read stays."""
     if _DETAILS not in body:
         return body
-    array, items = _messages(body)
-    at = 0
-    for raw in items:
-        item = bytes(raw)
+    messages = _Messages(body)
+    array, at = messages.array, 0
+    for item in messages.items:
         start = array.index(item, at)
         at = start + len(item)
         if _DETAILS not in item:
@@ -88,7 +95,7 @@ def _without_opaque(body: bytes) -> bytes:
         cleaned = splice(item, {"reasoning_details": None})
         array = array[:start] + cleaned + array[at:]
         at = start + len(cleaned)
-    return splice(body, {"messages": array})
+    return messages.replaced(array)
 
 
 def _opaque(detail: Any) -> bool:
