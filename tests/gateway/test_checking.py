@@ -16,6 +16,7 @@ class Tiers(Struct, frozen=True, tag="tiers", tag_field="type", forbid_unknown_f
     capable: TargetName
     picker: str = "efficient_first"
     judge: TargetName | None = None
+    capable_fallbacks: tuple[TargetName, ...] = ()
 
     def route(self, turn: Turn) -> Forward:
         return Forward(self.efficient, Why("fixed", "always"))
@@ -86,6 +87,10 @@ def test_a_good_file_has_no_findings() -> None:
         ('capable = "large"', 'capable = "large"\npicker = "capable_first"', "warning", "routes.coder.picker", "uncalibrated"),
         ('capable = "large"', 'capable = "large"\npicker = "odd"', "warning", "routes.coder.picker", "odd"),
         ('capable = "large"', 'capable = "large"\njudge = "small"', "warning", "routes.coder.judge", "rate limit"),
+        ('capable = "large"', 'capable = "large"\ncapable_fallbacks = ["small", "large"]',
+         "warning", "routes.coder.capable_fallbacks[1]", "`large` has failed already"),
+        ('capable = "large"', 'capable = "large"\ncapable_fallbacks = ["small", "small"]',
+         "warning", "routes.coder.capable_fallbacks[1]", "`small` has failed already"),
         ("https://api.anthropic.com", "http://api.anthropic.com", "warning", "upstreams.main.base_url", "unencrypted"),
         ('api_key_env = "KEY"', "forward_auth = true", "", "", ""),
         ('https://api.anthropic.com"\napi_key_env = "KEY"', 'https://relay.example.com"\nforward_auth = true',

@@ -251,3 +251,39 @@ def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
 def test_any_text_is_a_configuration_or_a_config_error(text: str) -> None:
     with pytest.raises(ConfigError):
         parse(text, "turnout.toml", ROUTERS)
+
+
+scalars = st.one_of(
+    st.integers(-5, 5),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.text(alphabet="ab /:.-", max_size=8),
+    st.lists(st.integers(0, 3), max_size=2),
+    st.dictionaries(st.sampled_from(["a", "input", "type"]), st.integers(0, 3), max_size=2),
+)
+
+
+def as_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {as_toml(item)}" for key, item in value.items()) + "}"
+    return msgspec.json.encode(value).decode()
+
+
+@given(st.data())
+def test_any_value_in_any_place_is_taken_or_refused_with_its_line(data: st.DataObject) -> None:
+    lines = GOOD.splitlines()
+    number = data.draw(st.sampled_from([i for i, line in enumerate(lines) if " = " in line]))
+    key = lines[number].split(" = ")[0]
+    lines[number] = f"{key} = {as_toml(data.draw(scalars))}"
+    config, tables = read("\n".join(lines), "turnout.toml", ROUTERS)
+    assert (config is None) == bool(tables.findings)
+    for finding in tables.findings:
+        assert finding.line is not None
+        assert finding.key
+        assert finding.message
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "turnout.toml"
+    file.write_text(GOOD, "utf-8-sig")
+    assert load(file, None, ROUTERS).routes.keys() == {"coder"}

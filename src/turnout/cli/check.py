@@ -62,7 +62,7 @@ def check(
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text("utf-8")
+        return file.read_text("utf-8-sig")
     except FileNotFoundError:
         raise exits.CommandError(f"{file}: no such file", step="`turnout init` writes one") from None
     except UnicodeDecodeError as error:

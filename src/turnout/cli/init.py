@@ -57,6 +57,6 @@ def next_steps(file: Path, preset: Preset) -> list[str]:
     return [
         *steps,
         f"turnout check {file}",
-        f"turnout launch claude --config {file}     # or: launch codex",
+        f"turnout launch claude --config {file} --small-route background     # or: launch codex --config {file}",
         f"turnout serve {file}                      # a gateway for all your agents",
     ]

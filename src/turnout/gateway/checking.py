@@ -113,6 +113,7 @@ class _Checks:
                     fields["targets"][key] if isinstance(key, int) and len(fields.get("targets") or ()) > key else key
                 )
                 self.warn((*path, "weights", key), f"weight 0: `{which}` is never chosen")
+        self._fallbacks(path, fields)
         if fields.get("picker") == "capable_first":
             self.warn(
                 (*path, "picker"),
@@ -122,6 +123,18 @@ class _Checks:
         concerns = getattr(router, "concerns", None)
         for field, message in concerns() if callable(concerns) else ():
             self.warn((*path, field), message)
+
+    def _fallbacks(self, path: lines.Path, fields: dict[str, Any]) -> None:
+        """A fallback must be another target than the one that failed, and be named once."""
+        for field, names in fields.items():
+            if not field.endswith("fallbacks") or not isinstance(names, (tuple, list)):
+                continue
+            first = fields.get(field.removesuffix("fallbacks").rstrip("_") or "target")
+            for i, name in enumerate(names):
+                if name == first or name in names[:i]:
+                    self.warn(
+                        (*path, field, i), f"`{name}` has failed already when this fallback's turn comes", "remove it"
+                    )
 
     def _tiers(self, path: lines.Path, fields: dict[str, Any]) -> None:
         """A pair of tiers must be two models, the dearer one on top."""

@@ -144,7 +144,7 @@ def load(path: Path | str, env: Mapping[str, str] | None = os.environ, routers: 
     """
     file = Path(path)
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError("no such file; `turnout init` writes one", file=str(path)) from None
     except (OSError, UnicodeDecodeError) as error:
