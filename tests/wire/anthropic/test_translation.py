@@ -32,8 +32,8 @@ from turnout.conversation import (
 from turnout.errors import ClientError
 from turnout.wire import CODECS
 from turnout.wire.anthropic import MESSAGES
+from turnout.wire.anthropic.thinking import clamped_budget
 from turnout.wire.anthropic.turns import NO_RESULT
-from turnout.wire.anthropic.write_settings import clamped_budget
 from turnout.wire.codec import Request
 from turnout.wire.drops import Drop
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
 from turnout.conversation.edits import Effort
 from turnout.errors import ClientError
-from turnout.wire.anthropic.write_settings import LEVELS
+from turnout.wire.anthropic.thinking import LEVELS, without_thinking_edits
 from turnout.wire.body import Span, fields, members, spans, splice
 
 _RAW_LIST = msgspec.json.Decoder(list[Raw])
@@ -127,13 +127,9 @@ def _thinking_off(top: Top) -> dict[str, bytes | None]:
     if not thinking or thinking.get("type") == "disabled":
         return {}
     changes: dict[str, bytes | None] = {"thinking": b'{"type":"disabled"}'}
-    management = _object(top, "context_management")
-    edits = management.get("edits")
-    if isinstance(edits, list):
-        kept = [e for e in edits if not (isinstance(e, dict) and str(e.get("type")).startswith("clear_thinking"))]
-        if len(kept) < len(edits):
-            management["edits"] = kept
-            changes["context_management"] = _encode(management) if kept or len(management) > 1 else None
+    management = {"context_management": _object(top, "context_management")}
+    for key, value in without_thinking_edits(management).items():
+        changes[key] = None if value is None else _encode(value)
     return changes
 
 

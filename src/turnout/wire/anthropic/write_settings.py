@@ -6,14 +6,9 @@ from typing import Any, Literal
 from turnout.conversation import Effort, Format, Settings, Tool
 from turnout.errors import ClientError
 from turnout.wire.anthropic.schema import constrained
+from turnout.wire.anthropic.thinking import LEVELS, MIN_BUDGET, clamped_budget
 from turnout.wire.drops import Drops
 from turnout.wire.names import alias, qualified
-
-MIN_BUDGET = 1024
-"""Fewest thinking tokens Messages takes."""
-
-LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
-"""Named efforts of all formats as Messages spells them; `none` switches thinking off."""
 
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _FIELDS: dict[Format, dict[str, str]] = {
@@ -25,16 +20,8 @@ _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard
 _ANSWER_JSON = "Answer with one JSON object and nothing else."
 
 
-def clamped_budget(budget: int, max_tokens: int) -> int | None:
-    """A thinking budget Messages accepts beside this `max_tokens`: at least 1,024 and below the limit; None when both
-    cannot be had, so that thinking has to be off."""
-    if max_tokens <= MIN_BUDGET:
-        return None
-    return min(max(budget, MIN_BUDGET), max_tokens - 1)
-
-
 def choice_of(settings: Settings, mode: Literal["auto", "required"] | None = None) -> dict[str, Any] | None:
-    """The tool_choice object, with the switch for parallel calls in it. `mode` replaces a choice of allowed tools."""
+    """The tool_choice object, with the switch for parallel calls in it. `mode`: that of a choice of allowed tools."""
     choice, parallel = settings.tool_choice, settings.parallel
     value: dict[str, Any]
     if choice is None:
@@ -48,7 +35,7 @@ def choice_of(settings: Settings, mode: Literal["auto", "required"] | None = Non
         value = {"type": "tool", "name": alias(choice.name or "", choice.namespace)}
     else:
         value = {"type": _CHOICES[mode or (choice.allowed_mode if choice.mode == "allowed" else choice.mode)]}
-    if parallel is not None and (choice is None or choice.mode != "none" or not parallel):
+    if parallel is not None and value["type"] != "none":
         value["disable_parallel_tool_use"] = not parallel
     return value
 
