@@ -1,0 +1,229 @@
+"""Whose turn is this? The identity ladder: from an explicit header down to a fingerprint of the content.
+
+A per-request id is never an identity. Blank values count as absent, long ones are cut by digest. Everything a client sends
+is untrusted: identities only separate state, they grant nothing.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from turnout.conversation import Conversation, Lazy, Settings, Text, Tool
+from turnout.routing.core import AgentInfo, Lane, Rung
+from turnout.signals.harness import real_user_text
+
+_LONGEST = 200
+_JSON = msgspec.json.Decoder()
+
+# A line that changes from turn to turn or day to day must not open a new lane.
+_VOLATILE = re.compile(
+    r"(?im)^.*(?:x-anthropic-billing-header|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}:\d\d(?::\d\d)?\b"
+    r"|\btoday'?s date\b|\bcurrent (?:date|time)\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b).*$"
+)
+_USER_ID_SESSION = re.compile(r"_session_([0-9A-Za-z-]{8,})$")
+
+_DELEGATED = frozenset({"collab_spawn", "thread_spawn", "review"})
+_MAINTENANCE = frozenset({"compact", "memory_consolidation"})
+
+Headers = Mapping[bytes, bytes]
+
+
+def identify(
+    headers: Headers, conversation: Conversation, settings: Settings, tenant: str = ""
+) -> tuple[Lane, AgentInfo]:
+    """The lane and agent of a request. `headers`: names in lower case."""
+    found = _explicit(headers) or _claude_code(headers, conversation) or _codex(headers) or _other(headers)
+    if found is None:
+        found = _from_body(conversation, settings)
+    rung, session, agent, info = found
+    return Lane(tenant, _bounded(session), _bounded(agent), rung), info
+
+
+_Found = tuple[Rung, str, str, AgentInfo]
+_MAIN = AgentInfo()
+
+
+def _header(headers: Headers, name: bytes) -> str:
+    value = headers.get(name)
+    return value.decode("latin-1").strip() if value else ""
+
+
+def _explicit(headers: Headers) -> _Found | None:
+    session = _header(headers, b"x-turnout-session")
+    if not session:
+        return None
+    agent = _header(headers, b"x-turnout-agent")
+    parent = _header(headers, b"x-turnout-parent-agent")
+    return "header", session, agent, AgentInfo(kind="subagent" if parent else "main", parent=parent)
+
+
+def _claude_code(headers: Headers, conversation: Conversation) -> _Found | None:
+    session = _header(headers, b"x-claude-code-session-id")
+    if not session:
+        return None
+    agent = _header(headers, b"x-claude-code-agent-id")
+    parent = _header(headers, b"x-claude-code-parent-agent-id")
+    return "claude_code", session, *_agent_of("claude-code", agent, parent, conversation)
+
+
+def _agent_of(program: str, agent: str, parent: str, conversation: Conversation) -> tuple[str, AgentInfo]:
+    if agent:
+        return agent, AgentInfo(program, "subagent", parent)
+    # Titles, summaries and suggestions come under the session's id, but an agent at work always offers tools.
+    if not len(conversation.tools):
+        return "~background", AgentInfo(program, "background", parent)
+    return "", AgentInfo(program, "main", parent)
+
+
+def _codex(headers: Headers) -> _Found | None:
+    meta = _metadata(headers)
+    session = _text(meta, "session_id") or _header(headers, b"session-id") or _header(headers, b"session_id")
+    thread = (
+        _text(meta, "thread_id")
+        or _header(headers, b"thread-id")
+        or _header(headers, b"thread_id")
+        or _header(headers, b"conversation_id")
+    )
+    if not session and not thread:
+        return None
+    parent = _text(meta, "parent_thread_id") or _header(headers, b"x-codex-parent-thread-id")
+    kind = _text(meta, "subagent_kind") or _header(headers, b"x-openai-subagent")
+    agent = "" if not thread or thread == session else thread
+    program = "codex" if meta or b"x-codex-window-id" in headers or b"originator" in headers else ""
+    info = AgentInfo(program, _codex_kind(kind, parent, meta), parent)
+    if kind in _MAINTENANCE and parent:
+        agent = "" if parent == session else parent
+    return "codex", session or thread, agent, info
+
+
+def _codex_kind(kind: str, parent: str, meta: dict[str, Any]) -> Literal["main", "subagent", "background"]:
+    if kind in _MAINTENANCE:
+        return "background"
+    if kind in _DELEGATED or (_text(meta, "thread_source") == "subagent" and parent):
+        return "subagent"
+    return "main"
+
+
+def _metadata(headers: Headers) -> dict[str, Any]:
+    raw = headers.get(b"x-codex-turn-metadata")
+    if not raw:
+        return {}
+    try:
+        value = _JSON.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+_SESSION_HEADERS: tuple[tuple[bytes, Rung, str], ...] = (
+    (b"x-opencode-session", "opencode", "opencode"),
+    (b"x-session-affinity", "affinity", ""),
+    (b"x-session-id", "session_header", ""),
+)
+
+
+def _other(headers: Headers) -> _Found | None:
+    for name, rung, program in _SESSION_HEADERS:
+        session = _header(headers, name)
+        if session:
+            parent = _header(headers, b"x-parent-session-id") or _header(headers, b"x-opencode-parent-session")
+            return rung, session, "", AgentInfo(program, "subagent" if parent else "main", parent)
+    return None
+
+
+def _from_body(conversation: Conversation, settings: Settings) -> _Found:
+    if settings.user is not None and settings.user_field == "metadata.user_id":
+        session = _session_of_user_id(settings.user)
+        if session:
+            return "metadata", session, *_agent_of("claude-code", "", "", conversation)
+    if settings.prompt_cache_key and settings.prompt_cache_key.strip():
+        return "cache_key", settings.prompt_cache_key.strip(), "", _MAIN
+    if settings.conversation_id and settings.conversation_id.strip():
+        return "chain", settings.conversation_id.strip(), "", _MAIN
+    session = fingerprint(conversation)
+    return ("fingerprint", session, "", _MAIN) if session else ("none", "", "", _MAIN)
+
+
+def _session_of_user_id(user_id: str) -> str:
+    """The session inside Claude Code's `metadata.user_id`: a JSON string, or `user_..._account_..._session_<uuid>`."""
+    if user_id.startswith("{"):
+        try:
+            value = _JSON.decode(user_id)
+        except msgspec.DecodeError:
+            return ""
+        return _text(value, "session_id") if isinstance(value, dict) else ""
+    match = _USER_ID_SESSION.search(user_id)
+    return match.group(1) if match else ""
+
+
+def fingerprint(conversation: Conversation) -> str:
+    """A digest of what stays the same in a conversation: instructions without volatile lines, tool names, and the first
+    real user text. "" when there is no user text. Two sessions that open alike share it, so it may carry no latch."""
+    digest = hashlib.blake2b(digest_size=12)
+    opening = ""
+    for part in conversation.system:
+        if isinstance(part, Text):
+            digest.update(_stable(part.text))
+    for index, role in enumerate(conversation.roles):
+        if role in ("system", "developer"):
+            digest.update(_stable(conversation.messages[index].text))
+        elif role == "user":
+            opening = real_user_text(conversation.messages[index]) or ""
+            if opening:
+                break
+    if not opening:
+        return ""
+    if len(conversation.tools):
+        digest.update(_tool_names(conversation.tools))
+    digest.update(opening.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+# Every turn of a session repeats the same instructions and tools, so what they come to is remembered, by hash alone.
+_REMEMBERED_AT_MOST = 4096
+_stable_texts: dict[int, bytes] = {}
+_names_of_tools: dict[int, bytes] = {}
+
+
+def _stable(text: str) -> bytes:
+    """A digest of `text` without its volatile lines."""
+    key = hash(text)
+    found = _stable_texts.get(key)
+    if found is None:
+        found = hashlib.blake2b(_VOLATILE.sub("", text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        _remember(_stable_texts, key, found)
+    return found
+
+
+def _tool_names(tools: Sequence[Tool]) -> bytes:
+    """A digest of the tools' names."""
+    raw = tools.raw if isinstance(tools, Lazy) else ()
+    key = hash(b"".join(raw)) if raw and isinstance(raw[0], msgspec.Raw) else None
+    found = None if key is None else _names_of_tools.get(key)
+    if found is None:
+        names = "\x1f".join([tool.name for tool in tools])
+        found = hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key is not None:
+            _remember(_names_of_tools, key, found)
+    return found
+
+
+def _remember(memo: dict[int, bytes], key: int, value: bytes) -> None:
+    if len(memo) >= _REMEMBERED_AT_MOST:
+        memo.clear()
+    memo[key] = value
+
+
+def _bounded(identity: str) -> str:
+    if len(identity) <= _LONGEST:
+        return identity
+    return "long_" + hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,186 @@
+"""What routers remember of a lane between turns, in memory, bounded, with a time to live.
+
+A router's state is a pure fold of the events its decisions left. The store keeps, per lane, snapshots of the folded states
+at positions of the conversation. A turn reads the newest snapshot whose position is a proper prefix of its conversation, so
+a client's retry of a turn counts once, and a rewound or forked conversation falls back to the common prefix by itself.
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from turnout.conversation import Conversation
+from turnout.routing.core import Lane, Placed, State
+
+SNAPSHOTS_PER_LANE = 32
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class Loaded(Struct, frozen=True):
+    """States of a lane as a turn reads them, by `place/StateName`, and the version they were read at."""
+
+    states: Mapping[str, State] = {}
+    version: int = 0
+
+
+class SessionStore(Protocol):
+    """Where lanes' states live. No lock is held between `load` and `commit`; a commit that finds a newer version folds its
+    events over the newer states."""
+
+    async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded: ...
+
+    async def commit(
+        self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]
+    ) -> Mapping[str, State]: ...
+
+    async def close(self) -> None: ...
+
+
+class Snapshot(Struct, frozen=True):
+    """States after the turn whose conversation had `count` messages and whose last messages digest to `mark`."""
+
+    count: int
+    mark: bytes
+    states: dict[str, State]
+
+
+class _LaneMemory:
+    __slots__ = ("snapshots", "used_at", "version")
+
+    def __init__(self) -> None:
+        self.snapshots: list[Snapshot] = []
+        self.version = 0
+        self.used_at = 0.0
+
+
+class MemoryStore:
+    """A store in this process. `ttl_s`: idle lanes are forgotten after it. `max_lanes`: the least recently used go first."""
+
+    def __init__(
+        self, *, ttl_s: float = 24 * 3600.0, max_lanes: int = 50_000, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._lanes: OrderedDict[str, _LaneMemory] = OrderedDict()
+        self._ttl_s = ttl_s
+        self._max_lanes = max_lanes
+        self._clock = clock
+
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded:
+        """The lane's states at this conversation's position."""
+        memory = self._find(lane)
+        if memory is None:
+            return Loaded()
+        snapshot = newest(memory.snapshots, conversation, compacted)
+        return Loaded(snapshot.states if snapshot else {}, memory.version)
+
+    async def commit(
+        self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]
+    ) -> Mapping[str, State]:
+        """Fold `events` into the states at this conversation's position and keep the result. A lane without identity keeps
+        nothing."""
+        key = lane.key
+        if not key or not events:
+            return {}
+        memory = self._find(lane)
+        if memory is None:
+            memory = self._lanes[key] = _LaneMemory()
+            self._evict()
+        memory.used_at = self._clock()
+        snapshot = newest(memory.snapshots, conversation, compacted)
+        states = folded(snapshot.states if snapshot else {}, events)
+        memory.snapshots = kept(memory.snapshots, Snapshot(len(conversation.messages), mark(conversation), states))
+        memory.version += 1
+        return states
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    def _find(self, lane: Lane) -> _LaneMemory | None:
+        memory = self._lanes.get(lane.key)
+        if memory is None:
+            return None
+        now = self._clock()
+        if now - memory.used_at > self._ttl_s:
+            del self._lanes[lane.key]
+            return None
+        memory.used_at = now
+        self._lanes.move_to_end(lane.key)
+        return memory
+
+    def _evict(self) -> None:
+        horizon = self._clock() - self._ttl_s
+        while self._lanes:
+            oldest = next(iter(self._lanes.values()))
+            if len(self._lanes) <= self._max_lanes and (oldest.used_at >= horizon or not oldest.used_at):
+                return
+            self._lanes.popitem(last=False)
+
+
+def newest(snapshots: Sequence[Snapshot], conversation: Conversation, compacted: bool) -> Snapshot | None:
+    """The snapshot at the longest proper prefix of this conversation. After a compaction the history no longer matches
+    anything, yet it is the same agent: its newest snapshot counts."""
+    total = len(conversation.messages)
+    marks: dict[int, bytes] = {}
+    found: Snapshot | None = None
+    for snapshot in reversed(snapshots):
+        count = snapshot.count
+        if count < total and (found is None or count > found.count):
+            if count not in marks:
+                marks[count] = mark(conversation, count)
+            if marks[count] == snapshot.mark:
+                found = snapshot
+    if found is None and compacted and snapshots and total < snapshots[-1].count:
+        return snapshots[-1]
+    return found
+
+
+def kept(snapshots: Sequence[Snapshot], added: Snapshot) -> list[Snapshot]:
+    """`snapshots` with `added` last, in place of an earlier one of the same position; at most `SNAPSHOTS_PER_LANE`."""
+    others = [s for s in snapshots if s.count != added.count or s.mark != added.mark]
+    return [*others, added][-SNAPSHOTS_PER_LANE:]
+
+
+def mark(conversation: Conversation, count: int | None = None) -> bytes:
+    """A digest of the last two of the first `count` messages: with the count, where in a conversation we are."""
+    upto = len(conversation.messages) if count is None else count
+    digest = hashlib.blake2b(digest_size=12)
+    for index in range(max(0, upto - 2), upto):
+        digest.update(_ENCODER.encode(conversation.messages[index]))
+    return digest.digest()
+
+
+def folded(states: Mapping[str, State], events: Sequence[Struct]) -> dict[str, State]:
+    """`states` after `events`. An event belongs to every state class that lists it; unknown events are ignored."""
+    after = dict(states)
+    for event in events:
+        place, inner = (event.place, event.event) if isinstance(event, Placed) else ("", event)
+        for kind in state_kinds(type(inner)):
+            key = f"{place}/{kind.__name__}"
+            state: Any = after.get(key)
+            after[key] = (kind() if state is None else state).after(inner)
+    return after
+
+
+def state_kinds(event: type[Struct]) -> tuple[type[State], ...]:
+    """The state classes that are folded from this kind of event."""
+    found = _KINDS.get(event)
+    if found is None:
+        found = _KINDS[event] = tuple(k for k in _subclasses(State) if event in k.events)
+    return found
+
+
+_KINDS: dict[type[Struct], tuple[type[State], ...]] = {}
+
+
+def _subclasses(kind: type[State]) -> list[type[State]]:
+    found: list[type[State]] = []
+    for child in kind.__subclasses__():
+        found += [child, *_subclasses(child)]
+    return found
