@@ -1,5 +1,7 @@
 """Upstreams and targets: where models live and how they are asked. The structs are the TOML schema."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from turnout.conversation import Format
@@ -10,7 +12,8 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
 
     `base_url`: with or without `/v1`. `api_key_env`: environment variable that holds the key; a file never holds a secret.
     `forward_auth`: pass on the client's own credentials instead (only to the vendor they belong to). `script`: instead of a
-    server, a file of replies to play (see upstream.scripted). `max_retries`: extra attempts for what may be retried.
+    server, a file of replies to play (see upstream.scripted). `auth`: how the key is sent; `auto` is what the
+    format's own vendor wants. `max_retries`: extra attempts for what may be retried.
     Times in seconds; `first_byte_s` until the response head, `idle_s` between bytes of a body.
     """
 
@@ -18,6 +21,7 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     base_url: str = ""
     api_key_env: str = ""
     forward_auth: bool = False
+    auth: Literal["auto", "bearer", "x-api-key"] = "auto"
     headers: dict[str, str] = {}
     body: dict[str, object] = {}
     script: str = ""
@@ -26,7 +30,6 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     first_byte_s: float = 300.0
     idle_s: float = 120.0
     max_connections: int = 1024
-    count_tokens: bool = False
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
