@@ -60,6 +60,7 @@ class Metrics(Collector):
         self.in_flight = 0
         self._health = health
         self._requests: dict[Labels, float] = defaultdict(float)
+        self._internal: dict[Labels, float] = defaultdict(float)
         self._turns: dict[Labels, float] = defaultdict(float)
         self._tokens: dict[Labels, float] = defaultdict(float)
         self._reasoning: dict[Labels, float] = defaultdict(float)
@@ -78,6 +79,10 @@ class Metrics(Collector):
     def request(self, endpoint: str, status: int) -> None:
         """Count an answered HTTP request. `endpoint`: a configured path, never what a client made up."""
         self._requests[endpoint, str(status)] += 1
+
+    def internal_error(self, kind: str) -> None:
+        """Count a fault of the gateway's own. `kind`: the exception's class."""
+        self._internal[(kind,)] += 1
 
     def observe(self, record: TurnRecord) -> None:
         """Count a finished turn."""
@@ -139,6 +144,7 @@ class Metrics(Collector):
     def _counters(self) -> Iterator[Metric]:
         place = ("route", "target")
         yield _counter("requests", "HTTP requests answered.", ("endpoint", "status"), self._requests)
+        yield _counter("internal_errors", "Faults of the gateway's own, by exception.", ("kind",), self._internal)
         yield _counter("turns", "Turns, by who decided and how they ended.", (*place, "source", "ended"), self._turns)
         yield _counter("tokens", "Tokens of all calls; the kinds do not overlap.", (*place, "kind"), self._tokens)
         yield _counter("reasoning_tokens", "Output tokens that were reasoning.", place, self._reasoning)

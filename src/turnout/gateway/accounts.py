@@ -1,0 +1,78 @@
+"""Keeps account of the model calls a turn makes, until they become part of its record."""
+
+import time
+
+from turnout.conversation import Usage
+from turnout.errors import UpstreamError
+from turnout.ledger.trace import Call
+from turnout.pricing.rates import cost
+from turnout.upstream.models import Model
+
+
+class Account:
+    """One call in progress. Times are seconds since the turn began on the monotonic clock."""
+
+    __slots__ = (
+        "began",
+        "ended",
+        "error",
+        "first_byte",
+        "model",
+        "purpose",
+        "reply",
+        "retries",
+        "served",
+        "status",
+        "turn_began",
+        "usage",
+    )
+
+    def __init__(self, model: Model, purpose: str, turn_began: float) -> None:
+        self.model = model
+        self.purpose = purpose
+        self.turn_began = turn_began
+        self.began = time.monotonic()
+        self.first_byte: float | None = None
+        self.ended: float | None = None
+        self.usage: Usage | None = None
+        self.error = ""
+        self.status: int | None = None
+        self.retries = 0
+        self.served = False
+        self.reply = ""
+
+    def retried(self, error: UpstreamError) -> None:
+        """The target is tried again after this failure."""
+        self.retries += 1
+
+    def failed(self, error: UpstreamError) -> None:
+        """The call failed."""
+        self.error = error.kind
+        self.status = error.status
+        self.ended = time.monotonic()
+
+    def call(self, at: float) -> Call:
+        """The account as the ledger keeps it, priced at the rates of `at` (Unix seconds)."""
+        model, zero = self.model, self.turn_began
+        if self.error and self.usage is None and self.first_byte is None:
+            usd: float | None = 0.0  # it never produced anything that could be billed
+            note = ""
+        else:
+            charged = cost(self.usage, model.rates(at))
+            usd, note = charged.usd, charged.note
+        return Call(
+            target=model.name,
+            model=model.target.model,
+            purpose=self.purpose,
+            served=self.served,
+            status=self.status,
+            error=self.error,
+            usage=self.usage,
+            cost_usd=usd,
+            cost_note=note,
+            started_s=self.began - zero,
+            first_byte_s=None if self.first_byte is None else self.first_byte - zero,
+            ended_s=None if self.ended is None else self.ended - zero,
+            retries=self.retries,
+            reply=self.reply,
+        )

@@ -1,0 +1,114 @@
+"""Performs the model calls a router asks for while it decides: streamed from the upstream, given back whole."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from turnout.conversation import Folding, Reply
+from turnout.errors import ClientError, UpstreamError
+from turnout.gateway.accounts import Account
+from turnout.gateway.opened import Gateway
+from turnout.routing.core import Ask, Failure, Outcome
+from turnout.upstream.models import Opened
+from turnout.upstream.prepare import prepare
+from turnout.wire.codec import Request
+
+
+class Asker:
+    """Performs `Ask`s for one turn and keeps account of each."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        request: Request,
+        accounts: list[Account],
+        headers: Sequence[tuple[bytes, bytes]],
+        turn_began: float,
+        until: float | None,
+    ) -> None:
+        self._gateway = gateway
+        self._request = request
+        self._accounts = accounts
+        self._headers = headers
+        self._turn_began = turn_began
+        self._until = until
+
+    async def perform(self, ask: Ask) -> Outcome:
+        """The outcome of one ask: a reply, or a failure of the closed set."""
+        if ask.target not in self._gateway.models:
+            return Failure("request", f"unknown target {ask.target}")
+        model = self._gateway.models[ask.target]
+        account = Account(model, ask.purpose, self._turn_began)
+        self._accounts.append(account)
+        opened: Opened | None = None
+        try:
+            async with asyncio.timeout(ask.within_s):
+                request = self._request
+                own = ask.conversation is request.conversation
+                prepared = prepare(
+                    request,
+                    model,
+                    ask.edits,
+                    rewrite=None if own else ask.conversation,
+                    settings=ask.settings,
+                    stream=True,
+                )
+                opened = await model.open(
+                    prepared.body,
+                    request.format,
+                    self._headers,
+                    self._gateway.redactor,
+                    self._until,
+                    account.retried,
+                )
+                account.status = opened.response.status
+                reply = await self._collect(opened, account, request)
+        except TimeoutError:
+            error = UpstreamError("timeout", f"{ask.purpose} on {ask.target} took longer than {ask.within_s:g} s")
+            return self._failure(error, opened, account)
+        except UpstreamError as error:
+            return self._failure(error, opened, account)
+        except ClientError as error:
+            return Failure("request", error.message)
+        except BaseException:
+            if opened is not None:
+                opened.abort()
+            raise
+        opened.succeeded()
+        return reply
+
+    def _failure(self, error: UpstreamError, opened: Opened | None, account: Account) -> Failure:
+        account.failed(error)
+        if opened is not None:
+            opened.failed(error)
+        message = self._gateway.redactor.clean(error.message)
+        return Failure(error.kind, message, error.status, error.retry_after_s)
+
+    async def _collect(self, opened: Opened, account: Account, request: Request) -> Reply:
+        model, response = opened.model, opened.response
+        content_type = response.header(b"content-type") or b"text/event-stream"
+        if not content_type.startswith(b"text/event-stream"):
+            body = await response.read(64 << 20)
+            account.first_byte = time.monotonic()
+            whole = model.codec.read_reply(body, request)
+            return self._counted(
+                msgspec.structs.replace(whole, frames=body, format=model.format, streamed=False), account
+            )
+        reader, folding, frames = model.codec.reader(request), Folding(), []
+        while (chunk := await response.next()) is not None:
+            account.first_byte = account.first_byte or time.monotonic()
+            frames.append(chunk)
+            for delta in reader.feed(chunk):
+                folding.feed(delta)
+        for delta in reader.close():
+            folding.feed(delta)
+        if not folding.complete:
+            raise UpstreamError("malformed", "the stream ended without a terminal event")
+        reply = msgspec.structs.replace(folding.reply, frames=b"".join(frames), format=model.format, streamed=True)
+        return self._counted(reply, account)
+
+    def _counted(self, reply: Reply, account: Account) -> Reply:
+        account.usage, account.reply, account.ended = reply.usage, reply.id, time.monotonic()
+        return reply

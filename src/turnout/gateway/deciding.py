@@ -1,0 +1,86 @@
+"""Decides without calling anything: what a route would do with a request, and why."""
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from turnout.conversation import FORMATS, Format
+from turnout.errors import ClientError
+from turnout.gateway.opened import Gateway
+from turnout.routing.core import Answer, Ask, Decision, Turn
+from turnout.sessions.identity import identify
+from turnout.signals import observe
+from turnout.steps import Run
+from turnout.wire import CODECS
+from turnout.wire.body import fields
+
+
+async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, Any]:
+    """The decision for `{"format": ..., "request": {...}}`, or for a bare request whose format its shape tells.
+
+    The lane's memory is read, never written. A router that would need model calls first says which under `needs`.
+    Raises ClientError.
+    """
+    form, raw = _unwrapped(body)
+    request = CODECS[form].read_request(raw)
+    route = gateway.route(request.settings.model)
+    by_name = dict(headers)
+    lane, agent = identify(by_name, request.conversation, request.settings, gateway.tenant(by_name, form))
+    signals = observe(request.conversation)
+    loaded = await gateway.sessions.load(lane, request.conversation, signals.compacted) if lane.key else None
+    turn = Turn(
+        id="decision-only",
+        lane=lane,
+        conversation=request.conversation,
+        settings=request.settings,
+        signals=signals,
+        targets=gateway.models.facts(),
+        memory=loaded.states if loaded is not None else {},
+        now=time.time(),
+        asked_for=request.settings.model,
+        agent=agent,
+    )
+    run: Run[Ask, Any, Decision] = Run(route.router.route(turn))
+    answer: dict[str, Any] = {
+        "route": route.name,
+        "policy": route.policy,
+        "lane": {"session": lane.session, "agent": lane.agent, "rung": lane.rung},
+        "signals": signals,
+    }
+    if not run.done:
+        needs = [{"target": ask.target, "purpose": ask.purpose} for ask in run.pending]
+        run.close()
+        return {**answer, "target": None, "needs": needs}
+    return {**answer, **described(run.result)}
+
+
+def described(decision: Decision) -> dict[str, Any]:
+    """A decision as JSON-able values."""
+    why = decision.why
+    return {
+        "target": decision.target,
+        "fallbacks": [] if isinstance(decision, Answer) else list(decision.fallbacks),
+        "source": why.source,
+        "score": why.score,
+        "confidence": why.confidence,
+        "threshold": why.threshold,
+        "propensity": decision.propensity,
+        "why": why,
+        "needs": [],
+    }
+
+
+def _unwrapped(body: bytes) -> tuple[Format, bytes]:
+    top = fields(body)
+    if "request" in top:
+        form = msgspec.json.decode(top.get("format", b'"openai_chat"'))
+        if form not in FORMATS:
+            raise ClientError(f"format must be one of {', '.join(FORMATS)}", param="format")
+        return form, bytes(top["request"])
+    if "input" in top:
+        return "openai_responses", body
+    if "system" in top or ("max_tokens" in top and "messages" in top and b'"tool_result"' in body):
+        return "anthropic_messages", body
+    return "openai_chat", body

@@ -1,0 +1,175 @@
+"""Carries out a decision to forward: calls the target, falls to others while nothing has gone out, relays the answer."""
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from turnout.errors import ClientError, TurnoutError, UpstreamError
+from turnout.gateway.accounts import Account
+from turnout.gateway.config import Route
+from turnout.gateway.fitting import unable
+from turnout.gateway.playing import play_reply, send_body
+from turnout.gateway.relay import relay_native, relay_translated
+from turnout.routing.core import Forward, TargetName
+from turnout.upstream.credentials import returned_headers
+from turnout.upstream.models import Model, Opened
+from turnout.upstream.prepare import Prepared, prepare
+from turnout.wire.codec import Request
+from turnout.wire.drops import refuse_drops
+
+if TYPE_CHECKING:
+    from turnout.gateway.serving import Serving
+
+REPLY_LIMIT = 64 << 20
+"""Largest buffered reply taken from an upstream, in bytes."""
+_ANOTHER_MAY = frozenset({"timeout", "unavailable", "rate_limit", "overflow", "refused", "auth", "malformed"})
+"""Faults that another target may not have."""
+
+
+class Candidates:
+    """The targets a turn may still be sent to, in order: the decision's own, then what a failure adds.
+
+    Each is tried once; one that broke off before any content may be tried once more (`again`).
+    """
+
+    def __init__(self, decision: Forward) -> None:
+        self._waiting = [decision.target, *decision.fallbacks]
+        self._tried: set[TargetName] = set()
+        self._again = False
+
+    def next(self) -> TargetName | None:
+        """The next target to try."""
+        while self._waiting:
+            name = self._waiting.pop(0)
+            if name not in self._tried:
+                self._tried.add(name)
+                return name
+        return None
+
+    def add(self, names: list[TargetName]) -> None:
+        """Further targets, after those that wait."""
+        self._waiting += names
+
+    def again(self, name: TargetName) -> bool:
+        """Try `name` once more, first; granted once a turn."""
+        if self._again:
+            return False
+        self._again = True
+        self._tried.discard(name)
+        self._waiting.insert(0, name)
+        return True
+
+
+async def forward(serving: "Serving", request: Request, route: Route, decision: Forward) -> None:
+    """Answer the turn from the decision's target, or from one that can take its place.
+
+    Raises the last target's UpstreamError, or the first ClientError when no target can take the request as it is.
+    """
+    candidates = Candidates(decision)
+    refusal: TurnoutError | None = None
+    while (name := candidates.next()) is not None:
+        model = serving.gateway.models[name]
+        try:
+            fits = unable(model, request, serving.conversation or request.conversation)
+            if fits is not None:
+                candidates.add(list(route.targets))
+                raise fits
+            prepared = prepared_for(serving, request, route, model, decision)
+        except ClientError as error:
+            # What one target cannot take another may: only the first refusal is the client's to know.
+            refusal = refusal or error
+            continue
+        opened: Opened | None = None
+        account = Account(model, "answer", serving.began)
+        serving.accounts.append(account)
+        serving.served_by(model, prepared.drops)
+        serving.await_content()
+        try:
+            opened = await model.open(
+                prepared.body,
+                request.format,
+                serving.headers,
+                serving.gateway.redactor,
+                serving.attended.deadline,
+                account.retried,
+            )
+            account.status = opened.response.status
+            await answer(serving, request, opened, account)
+            opened.succeeded()
+            return
+        except UpstreamError as error:
+            account.failed(error)
+            if opened is not None:
+                opened.failed(error)
+            if serving.outlet.content_sent or error.kind not in _ANOTHER_MAY:
+                raise
+            refusal = error
+            if opened is not None and (error.kind == "unavailable" or account.first_byte is None):
+                candidates.again(name)
+            elif error.kind == "overflow":
+                candidates.add(roomier(serving, model, route))
+        except BaseException:
+            if opened is not None:
+                opened.abort()
+            raise
+    assert refusal is not None  # a decision names at least one target
+    raise refusal
+
+
+def prepared_for(serving: "Serving", request: Request, route: Route, model: Model, decision: Forward) -> Prepared:
+    """The body for `model`. Raises ClientError for what may not be lost or cannot be continued there."""
+    rewrite, settings, stored = decision.rewrite, None, serving.continued
+    if stored is not None and rewrite is None and not (stored.native and stored.target == model.name):
+        rewrite = serving.conversation
+        settings = msgspec.structs.replace(request.settings, previous_response_id=None)
+    elif request.settings.conversation_id is not None and model.format != request.format:
+        raise ClientError(
+            f"`conversation` is state on another server; target {model.name} cannot continue it",
+            code="unsupported_feature",
+            param="conversation",
+        )
+    prepared = prepare(request, model, decision.edits, rewrite=rewrite, settings=settings)
+    if prepared.drops and route.strict:
+        refuse_drops(prepared.drops)
+    return prepared
+
+
+def roomier(serving: "Serving", full: Model, route: Route) -> list[TargetName]:
+    """Targets of the route into which a prompt may fit that overflowed `full`."""
+    limit = full.target.context_window
+    found = []
+    for name in route.targets:
+        window = serving.gateway.models[name].target.context_window
+        if name != full.name and (limit is None or window is None or window > limit):
+            found.append(name)
+    return found
+
+
+async def answer(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
+    """Give the client what an opened response holds. Raises UpstreamError when it breaks or carries a failure."""
+    model, response = opened.model, opened.response
+    serving.outlet.head += returned_headers(response.headers)
+    content_type = response.header(b"content-type")
+    if request.settings.stream and (content_type is None or content_type.startswith(b"text/event-stream")):
+        if model.format == request.format:
+            await relay_native(serving, request, opened, account)
+        else:
+            await relay_translated(serving, request, opened, account)
+        return
+    body = await response.read(REPLY_LIMIT)
+    account.first_byte = time.monotonic()
+    reply = model.codec.read_reply(body, request)
+    serving.finished(account, reply.usage, reply.stop, reply.id)
+    if request.settings.stream:
+        # A stream was asked for and one body came: some servers do that.
+        await play_reply(serving, request, reply, model.target.model)
+        return
+    if serving.must_commit:
+        await serving.commit(reply)
+    if model.format == request.format:
+        await send_body(serving, body)
+    else:
+        written = serving.codec.write_reply(reply, request, reply.model or model.target.model)
+        serving.drops += written.drops
+        await send_body(serving, written.body)

@@ -1,0 +1,174 @@
+"""The gateway, opened from its configuration: everything its turns share."""
+
+import asyncio
+import difflib
+import fnmatch
+import logging
+import os
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from turnout.conversation import Format
+from turnout.errors import ClientError, ConfigError
+from turnout.gateway.attend import Attendant
+from turnout.gateway.config import Config, Route
+from turnout.ledger.metrics import Metrics
+from turnout.ledger.otel import exporter
+from turnout.ledger.store import Ledger
+from turnout.ledger.trace import TurnRecord
+from turnout.pricing.prices import Prices
+from turnout.routing.core import TargetName
+from turnout.sessions.responses import ResponseStore
+from turnout.sessions.store import MemoryStore, SessionStore
+from turnout.upstream.credentials import Redactor
+from turnout.upstream.http import Client
+from turnout.upstream.models import Model, Models, Transport
+from turnout.upstream.scripted import Script
+
+R = TypeVar("R")
+
+
+class Gateway:
+    """Shared by all turns of one process. `open` inside the event loop that will serve, `close` when done."""
+
+    def __init__(
+        self, config: Config, models: Models, ledger: Ledger, sessions: SessionStore, redactor: Redactor
+    ) -> None:
+        self.config = config
+        self.models = models
+        self.ledger = ledger
+        self.sessions = sessions
+        self.redactor = redactor
+        self.keeps_signals = config.ledger.capture != "none"
+        self.keeps_bodies = config.ledger.capture == "full"
+        self.metrics = Metrics(ledger.health)
+        self.exporter = exporter()
+        self.responses = ResponseStore(ttl_s=config.sessions.ttl_s)
+        self.attendant = Attendant(config.server.keepalive_after_s)
+        self.client_keys: Mapping[str, str] = {}
+        self.max_body = int(config.server.max_body_mib * 1024 * 1024)
+        self.began = time.time()
+        self.closing = False
+        self._routes = config.by_model()
+        self._patterns = [(name, route) for name, route in self._routes.items() if any(c in name for c in "*?[")]
+
+    @classmethod
+    def open(cls, config: Config, env: Mapping[str, str] = os.environ) -> "Gateway":
+        """Open stores and connections. Raises ConfigError."""
+        prices = Prices.load()
+        keys = {name: env.get(u.api_key_env) if u.api_key_env else None for name, u in config.upstreams.items()}
+        client_keys = config.client_keys(env)
+        client = Client(limit_per_host=max((u.max_connections for u in config.upstreams.values()), default=1024))
+        transports: dict[str, Transport] = {
+            name: Script.load(upstream) if upstream.script else client for name, upstream in config.upstreams.items()
+        }
+        models: dict[TargetName, Model] = {}
+        for name, target in config.targets.items():
+            upstream = config.upstreams[target.upstream]
+            models[name] = Model(name, target, upstream, keys[target.upstream], transports[target.upstream], prices)
+        gateway = cls(
+            config,
+            Models(models, tuple({id(t): t for t in (*transports.values(), client)}.values())),
+            Ledger.open(config.ledger.url, config.ledger.capture, config.ledger.flush_interval_s),
+            sessions(config),
+            Redactor([k for k in (*keys.values(), *client_keys) if k]),
+        )
+        gateway.client_keys = client_keys
+        return gateway
+
+    def start(self) -> None:
+        """Begin the background work; needs a running loop."""
+        self.attendant.start()
+
+    async def close(self) -> None:
+        """Flush and close everything; running turns are over by now."""
+        self.closing = True
+        await self.attendant.stop()
+        await self.models.close()
+        await self.sessions.close()
+        await asyncio.to_thread(self.ledger.close)
+        if self.exporter is not None:
+            await asyncio.to_thread(self.exporter.close)
+
+    def finished(self, record: TurnRecord) -> None:
+        """A turn is over: record, count and export it."""
+        self.ledger.append(record)
+        metrics = self.metrics
+        metrics.in_flight -= 1
+        metrics.request(record.format, record.status)
+        metrics.observe(record)
+        if self.exporter is not None:
+            self.exporter.export(record)
+
+    def internal_error(self, error: Exception) -> None:
+        """Count a fault of our own, and log where it happened (never what it was working on)."""
+        self.metrics.internal_error(type(error).__name__)
+        frames = traceback.extract_tb(error.__traceback__)[-4:]
+        where = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames))
+        logging.getLogger("turnout").error("internal error %s at %s", type(error).__name__, where)
+
+    def route(self, model: str) -> Route:
+        """The route a client means by `model`. Raises ClientError (404) naming the nearest routes."""
+        route = self._routes.get(model)
+        if route is not None:
+            return route
+        for pattern, matched in self._patterns:
+            if fnmatch.fnmatchcase(model, pattern):
+                return matched
+        names = self.models_offered()
+        near = difflib.get_close_matches(model, names, n=3, cutoff=0.4) or names[:5]
+        raise ClientError(
+            f"no route or alias is called {model!r}; nearest: {', '.join(near)}. A route's table name in the "
+            "configuration is the model name that clients send",
+            status=404,
+            code="model_not_found",
+            param="model",
+        )
+
+    def tenant(self, headers: Mapping[bytes, bytes], came_as: Format) -> str:
+        """The tenant whose key the client sent; "" when keys are not used. Raises ClientError (401)."""
+        if not self.client_keys:
+            return ""
+        sent = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip() or headers.get(b"x-api-key", b"")
+        name = self.client_keys.get(sent.decode("latin-1"))
+        if name is None and self.config.server.require_keys:
+            raise ClientError(
+                "this gateway asks for a key: send a tenant's key as `Authorization: Bearer` or `x-api-key`",
+                status=401,
+                code="invalid_api_key",
+            )
+        return name or ""
+
+    def models_offered(self) -> list[str]:
+        """Model names clients may send, patterns left out."""
+        return [name for name in self._routes if not any(c in name for c in "*?[")]
+
+    async def read_ledger(self, read: Callable[[Ledger], R]) -> R:
+        """What `read` finds in the ledger, looked up off the event loop."""
+        return await asyncio.to_thread(read, self.ledger)
+
+    def readiness(self) -> dict[str, Any]:
+        """Whether this process can serve, and what stands in the way."""
+        health = self.ledger.health()
+        facts = self.models.facts()
+        cooling = sorted(name for name, fact in facts.items() if not fact.healthy)
+        stuck = [
+            name
+            for name, route in self.config.routes.items()
+            if route.targets and all(not facts[target].healthy for target in route.targets)
+        ]
+        ready = health.ok and not stuck and not self.closing
+        return {"ready": ready, "ledger": health, "cooling_targets": cooling, "stuck_routes": stuck}
+
+
+def sessions(config: Config) -> SessionStore:
+    """The session store the configuration names."""
+    url = config.sessions.url
+    if url in ("memory:", "memory://", ""):
+        return MemoryStore(ttl_s=config.sessions.ttl_s, max_lanes=config.sessions.max_lanes)
+    raise ConfigError(
+        f"sessions in {url.split(':', 1)[0]!r} are not available; use `memory:`", file=config.file, key="sessions.url"
+    )

@@ -1,0 +1,122 @@
+"""Passes a model's stream on to the client as it comes.
+
+Nothing goes out before the first content, so that another target can still take over. The terminal goes out only after the
+turn has been committed, so that the next turn finds what this one left. A stream that breaks raises UpstreamError.
+"""
+
+import time
+from typing import TYPE_CHECKING
+
+from turnout.conversation import ArgumentsDelta, Begin, Delta, End, Fault, Folding, PartBegin, Reply, TextDelta
+from turnout.errors import UpstreamError
+from turnout.gateway.accounts import Account
+from turnout.upstream.models import Opened
+from turnout.wire.codec import Request
+
+if TYPE_CHECKING:
+    from turnout.gateway.serving import Serving
+
+_CONTENT = frozenset({PartBegin, TextDelta, ArgumentsDelta, End})
+
+
+async def relay_native(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
+    """A stream in the client's own format: the upstream's bytes, untouched, watched by a tally."""
+    tally = serving.codec.tally(request)
+    outlet, response = serving.outlet, opened.response
+    kept: list[bytes] | None = [] if serving.keeps_reply else None
+    held = b""
+    while (chunk := await response.next()) is not None:
+        data = tally.feed(chunk)
+        if kept is not None:
+            kept.append(chunk)
+        if account.first_byte is None:
+            account.first_byte = time.monotonic()
+        if held:
+            data = held + data
+            held = b""
+        if tally.error is not None:
+            await _last_words(serving, data)
+            raise tally.error
+        if tally.ended or not (outlet.content_sent or tally.started):
+            held = data
+            continue
+        if data:
+            if not outlet.content_sent:
+                outlet.pinger, outlet.fault = tally.ping, tally.fault
+            serving.keep_response(data)
+            await outlet.write(data)
+    held += tally.close()
+    if tally.error is not None:
+        await _last_words(serving, held)
+        raise tally.error
+    serving.finished(account, tally.usage, tally.stop or "", tally.id)
+    if serving.must_commit:
+        await serving.commit(_folded(serving, request, kept) if kept is not None else None)
+    serving.keep_response(held)
+    await outlet.write(held, last=True)
+
+
+async def _last_words(serving: "Serving", data: bytes) -> None:
+    """What came with a stream's own error: relayed (without secrets) where content has gone out already."""
+    if data and serving.outlet.content_sent:
+        clean = serving.gateway.redactor.with_credentials(serving.headers).clean_bytes(data)
+        serving.keep_response(clean)
+        await serving.outlet.write(clean)
+
+
+def _folded(serving: "Serving", request: Request, chunks: list[bytes]) -> Reply:
+    folding, reader = Folding(), serving.codec.reader(request)
+    for delta in (*reader.feed(b"".join(chunks)), *reader.close()):
+        folding.feed(delta)
+    return folding.reply
+
+
+async def relay_translated(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
+    """A stream in another format: read into deltas, written in the client's."""
+    model, outlet, response = opened.model, serving.outlet, opened.response
+    reader = model.codec.reader(request)
+    writer = serving.codec.writer(request, model.target.model)
+    folding = Folding() if serving.keeps_reply else None
+    held: list[Delta] = []
+    reply_id = ""
+    while True:
+        chunk = await response.next()
+        deltas = reader.close() if chunk is None else reader.feed(chunk)
+        if account.first_byte is None:
+            account.first_byte = time.monotonic()
+        if held:
+            deltas, held = [*held, *deltas], []
+        if not deltas:
+            if chunk is None:
+                raise UpstreamError("malformed", "the stream ended without a terminal event")
+            continue
+        last = deltas[-1]
+        if not outlet.content_sent:
+            if type(last) is not Fault and not any(type(delta) in _CONTENT for delta in deltas):
+                held = deltas
+                continue
+            if type(deltas[0]) is Begin:
+                reply_id = deltas[0].id
+            outlet.pinger = writer.ping
+            outlet.fault = lambda error: writer.feed(Fault(error))
+        if type(last) is Fault:
+            if outlet.content_sent:
+                await outlet.write(b"".join([writer.feed(delta) for delta in deltas[:-1]]))
+            raise last.error
+        if folding is not None:
+            for delta in deltas:
+                folding.feed(delta)
+        ended = type(last) is End
+        if type(last) is End:
+            serving.finished(account, last.usage, last.stop, reply_id)
+            if serving.must_commit:
+                await serving.commit(folding.reply if folding is not None else None)
+        data = b"".join([writer.feed(delta) for delta in deltas])
+        if data or ended:
+            serving.keep_response(data)
+            await outlet.write(data, last=ended)
+        if ended:
+            break
+    while chunk is not None:
+        # Whatever follows the terminal means nothing; reading to the end lets the connection be used again.
+        chunk = await response.next()

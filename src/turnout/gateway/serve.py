@@ -1,0 +1,77 @@
+"""Runs the gateway as a server process."""
+
+import asyncio
+import logging
+import socket
+import sys
+
+import uvicorn
+
+from turnout.errors import ConfigError
+from turnout.gateway.app import application
+from turnout.gateway.config import Config
+from turnout.gateway.opened import Gateway
+
+
+def run(config: Config, host: str = "127.0.0.1", port: int = 4000, *, log_level: str = "") -> None:
+    """Serve until SIGTERM or SIGINT; returns after running turns have ended and the ledger is flushed.
+
+    Raises ConfigError when the address cannot be bound or a store cannot be opened.
+    """
+    listening = bind(host, port)
+    level = log_level or config.server.log_level
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(config, listening, level))
+
+
+async def _serve(config: Config, listening: socket.socket, log_level: str) -> None:
+    gateway = Gateway.open(config)
+    server = uvicorn.Server(server_config(gateway, config, log_level))
+    host, port = listening.getsockname()[:2]
+    print(f"turnout: serving {len(config.routes)} routes on http://{host}:{port}", file=sys.stderr, flush=True)
+    await server.serve(sockets=[listening])
+
+
+def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.Config:
+    """How uvicorn serves a gateway: nothing in the hot path that is not needed there."""
+    return uvicorn.Config(
+        application(gateway),
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning" if log_level == "info" else log_level,
+        log_config=None if log_level == "off" else uvicorn.config.LOGGING_CONFIG,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=int(config.server.shutdown_s),
+        backlog=2048,
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket without Nagle's delay on what it accepts. Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another with --port"
+        ) from None
+    listening.setblocking(False)
+    return listening
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:
+        logging.getLogger("turnout").warning("uvloop is not installed; the gateway will be slower")
+        return None
+    return uvloop.new_event_loop  # type: ignore[return-value]  # a factory is what Runner wants

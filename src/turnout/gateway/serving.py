@@ -1,0 +1,330 @@
+"""Serves one turn: reads the request, routes it, has it answered in the client's dialect, and records it all."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from turnout.conversation import Conversation, Fault, Message, Reply, Usage
+from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError
+from turnout.gateway.accounts import Account
+from turnout.gateway.asking import Asker
+from turnout.gateway.attend import Attended
+from turnout.gateway.config import Route
+from turnout.gateway.forwarding import forward
+from turnout.gateway.opened import Gateway
+from turnout.gateway.outlet import Outlet
+from turnout.gateway.playing import play_answer
+from turnout.gateway.receiving import ClientGone, read_body
+from turnout.gateway.recording import recorded
+from turnout.ledger.trace import Ended
+from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Forward, Lane, TargetName, Turn, Why
+from turnout.sessions.identity import identify
+from turnout.sessions.responses import StoredResponse
+from turnout.sessions.store import Loaded
+from turnout.signals import Signals, observe
+from turnout.steps import Run
+from turnout.upstream.drive import drive
+from turnout.upstream.models import Model
+from turnout.wire.codec import Codec, Request
+from turnout.wire.drops import Drop
+
+_NOTHING_LOADED = Loaded()
+
+
+class Serving:
+    """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
+
+    `request`, `route` and `decision` are None until that step has been reached. `overruled`: the explanation that replaces
+    the router's when another target than its choice served.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        codec: Codec,
+        scope: Any,
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[Any], Awaitable[None]],
+    ) -> None:
+        self.gateway = gateway
+        self.codec = codec
+        self.headers: list[tuple[bytes, bytes]] = scope["headers"]
+        self.by_name: dict[bytes, bytes] = dict(self.headers)
+        self.receive = receive
+        self.at = time.time()
+        self.id = turn_id(self.at)
+        self.attended = Attended(receive, gateway.config.server.deadline_s)
+        self.began = self.attended.began
+        self.outlet = Outlet(send, self.attended)
+        self.body = b""
+        self.request: Request | None = None
+        self.route: Route | None = None
+        self.lane = Lane()
+        self.agent = AgentInfo()
+        self.signals = Signals()
+        self.conversation: Conversation | None = None
+        self.continued: StoredResponse | None = None
+        self.loaded = _NOTHING_LOADED
+        self.decision: Decision | None = None
+        self.decided_s = 0.0
+        self.overruled: Why | None = None
+        self.committed = False
+        self.accounts: list[Account] = []
+        self.target: TargetName | None = None
+        self.model_name = ""
+        self.upstream_format = ""
+        self.drops: tuple[Drop, ...] = ()
+        self.usage: Usage | None = None
+        self.stop = ""
+        self.response_id = ""
+        self.ended: Ended = "ok"
+        self.status = 200
+        self.error = ""
+        self.error_message = ""
+        self.response: list[bytes] | None = [] if gateway.keeps_bodies else None
+
+    async def serve(self) -> None:
+        """Serve the turn to its end; nothing but the server's own cancellation escapes."""
+        self.gateway.metrics.in_flight += 1
+        try:
+            self.body = await read_body(self.receive, self.by_name, self.gateway.max_body)
+            self.gateway.attendant.enter(self.attended)
+            await self._turn()
+        except TurnoutError as error:
+            await self._fail(error)
+        except asyncio.CancelledError:
+            await self._interrupted()
+        except ClientGone:
+            self._client_gone()
+        except Exception as error:
+            # The outermost boundary: a fault of ours must still answer, be recorded, and never print what it holds.
+            self.gateway.internal_error(error)
+            await self._fail(TurnoutError(f"internal error ({type(error).__name__})"))
+        finally:
+            self.gateway.attendant.leave(self.attended)
+            self.gateway.finished(recorded(self))
+
+    async def _turn(self) -> None:
+        gateway = self.gateway
+        tenant = gateway.tenant(self.by_name, self.codec.format) if gateway.client_keys else ""
+        request = self.request = self.codec.read_request(self.body)
+        settings = request.settings
+        route = self.route = gateway.route(settings.model)
+        conversation = self.conversation = self._continued(request)
+        self.lane, self.agent = identify(self.by_name, conversation, settings, tenant)
+        if self.continued is not None and self.lane.rung in ("fingerprint", "none"):
+            self.lane = msgspec.structs.replace(self.continued.lane, rung="chain")
+        signals = self.signals = observe(conversation)
+        if self.lane.key:
+            self.loaded = await gateway.sessions.load(self.lane, conversation, signals.compacted)
+        turn = Turn(
+            id=self.id,
+            lane=self.lane,
+            conversation=conversation,
+            settings=settings,
+            signals=signals,
+            targets=gateway.models.facts(),
+            memory=self.loaded.states,
+            now=self.at,
+            deadline_s=gateway.config.server.deadline_s,
+            asked_for=settings.model,
+            agent=self.agent,
+        )
+        decision = self.decision = await self._decide(route, turn, request)
+        self.decided_s = time.monotonic() - self.began
+        if isinstance(decision, Answer):
+            await play_answer(self, request, decision)
+        else:
+            await forward(self, request, route, decision)
+
+    def _continued(self, request: Request) -> Conversation:
+        """The whole conversation, with what a `previous_response_id` stands for put before it. Raises ClientError."""
+        settings = request.settings
+        if settings.background:
+            raise ClientError(
+                "background responses cannot be polled through this gateway; send the request without `background`",
+                code="unsupported_feature",
+                param="background",
+            )
+        if settings.previous_response_id is None:
+            return request.conversation
+        stored = self.continued = self.gateway.responses.find(settings.previous_response_id)
+        if stored is None:
+            raise ClientError(
+                f"previous_response_id {settings.previous_response_id[:80]!r} is not known here (never issued by this "
+                "gateway, not stored, or expired); send the whole conversation instead",
+                code="previous_response_not_found",
+                param="previous_response_id",
+            )
+        now = request.conversation
+        return msgspec.structs.replace(now, messages=(*stored.messages, *now.messages), roles=())
+
+    async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
+        """The router's decision; a router that raises or breaks its contract falls to the route's `otherwise`."""
+        try:
+            run: Run[Ask, Any, Decision] = Run(route.router.route(turn))
+            if run.done:
+                decision = run.result
+            else:
+                asker = Asker(self.gateway, request, self.accounts, self.headers, self.began, self.attended.deadline)
+                self.await_content()
+                decision = await drive(run, {Ask: asker.perform})
+            if decision.target not in self.gateway.models:
+                raise RouterError(f"the router chose the unknown target {decision.target!r}")
+        except ClientError:
+            raise
+        except Exception as error:
+            # The other boundary: routing must never cost the client its answer.
+            self.gateway.internal_error(error)
+            sentence = f"The router failed ({type(error).__name__}), so the turn went to {route.falls_to}."
+            return Forward(route.falls_to, Why("fault", sentence, rule=type(error).__name__))
+        return decision
+
+    def await_content(self) -> None:
+        """From now on a streaming client gets signs of life while it waits."""
+        request, outlet = self.request, self.outlet
+        if request is not None and request.settings.stream and self.attended.pulse is None:
+            outlet.pinger = self.codec.writer(request, self.model_name).ping
+            self.attended.pulse = outlet.pulse
+            if not outlet.head:
+                outlet.head = self.head()
+
+    def served_by(self, model: Model, drops: tuple[Drop, ...] = ()) -> None:
+        """`model` is to answer the turn; the response head says so."""
+        self.target, self.model_name, self.upstream_format = model.name, model.target.model, model.format
+        self.drops = drops
+        decision = self.decision
+        if decision is not None and model.name != decision.target:
+            sentence = f"{decision.target} could not serve the turn, so {model.name} did. {decision.why.sentence}"
+            self.overruled = msgspec.structs.replace(decision.why, source="fallback", sentence=sentence)
+        self.outlet.head = self.head()
+
+    def head(self) -> list[tuple[bytes, bytes]]:
+        """Decision headers of the response, as far as they are known."""
+        head = [(b"x-turnout-turn", self.id.encode())]
+        if self.route is not None:
+            head += self.route_head(self.route)
+        why = self.overruled or (self.decision.why if self.decision is not None else None)
+        if why is not None:
+            head += (
+                (b"x-turnout-target", header_text(self.target or "")),
+                (b"x-turnout-model", header_text(self.model_name)),
+                (b"x-turnout-source", why.source.encode()),
+            )
+        if self.drops:
+            head.append((b"x-turnout-dropped", str(len(self.drops)).encode()))
+        return head
+
+    def route_head(self, route: Route) -> list[tuple[bytes, bytes]]:
+        """The headers that depend on the route alone."""
+        return [(b"x-turnout-route", header_text(route.name)), (b"x-turnout-policy", route.policy.encode())]
+
+    def finished(self, account: Account, usage: Usage | None, stop: str, reply_id: str) -> None:
+        """A call's reply is whole and is what the client gets."""
+        account.usage = self.usage = usage
+        account.ended = time.monotonic()
+        account.reply = self.response_id = reply_id
+        account.served = True
+        self.stop = stop
+
+    @property
+    def keeps_reply(self) -> bool:
+        """Whether the reply must be kept so that the client can continue it by id."""
+        request = self.request
+        return request is not None and request.format == "openai_responses" and request.settings.store is not False
+
+    @property
+    def must_commit(self) -> bool:
+        """Whether anything is to be remembered before the terminal goes out."""
+        return bool(self.decision is not None and self.decision.remember) or self.keeps_reply
+
+    async def commit(self, reply: Reply | None) -> None:
+        """Remember the decision's events and the response; the next turn may come the moment the terminal is out."""
+        if self.committed or self.decision is None or self.conversation is None:
+            return
+        self.committed = True
+        conversation, events = self.conversation, self.decision.remember
+        if events and self.lane.key:
+            await self.gateway.sessions.commit(self.lane, conversation, self.signals.compacted, events)
+        if reply is not None and reply.id and self.keeps_reply and self.target is not None:
+            said = (*conversation.messages, Message("assistant", reply.parts))
+            native = self.upstream_format == "openai_responses"
+            system = tuple(conversation.system)
+            self.gateway.responses.keep(
+                StoredResponse(reply.id, self.lane, self.target, said, system, native, len(self.body))
+            )
+
+    def keep_response(self, data: bytes) -> None:
+        """Keep bytes sent to the client, where the ledger captures bodies."""
+        if self.response is not None:
+            self.response.append(data)
+
+    def _client_gone(self) -> None:
+        self.ended, self.status, self.error = "client_gone", 499, "client_gone"
+
+    async def _interrupted(self) -> None:
+        """The turn's task was cancelled: by the client's hang-up, the deadline, or the server's shutdown."""
+        for account in self.accounts:
+            if account.ended is None:
+                account.ended = time.monotonic()
+                account.error = account.error or "cancelled"
+        task = asyncio.current_task()
+        if self.attended.gone or self.attended.expired:
+            if task is not None:
+                task.uncancel()
+            if self.attended.gone:
+                self._client_gone()
+            else:
+                seconds = self.gateway.config.server.deadline_s
+                await self._fail(UpstreamError("timeout", f"the turn took longer than {seconds:g} s", status=504))
+            return
+        await self._fail(UpstreamError("unavailable", "the gateway is shutting down", status=503, retry_after_s=1.0))
+        self.error = "shutdown"
+        raise asyncio.CancelledError
+
+    async def _fail(self, error: TurnoutError) -> None:
+        """Answer with an error in the client's dialect: with a status while nothing has gone out, in the stream after."""
+        self.attended.pulse = None
+        message = self.gateway.redactor.with_credentials(self.headers).clean(str(error))
+        self.ended = "error"
+        if isinstance(error, UpstreamError):
+            error.message, self.error = message, error.kind
+        elif isinstance(error, ClientError):
+            self.error = error.code
+            self.ended = "rejected" if self.decision is None else "error"
+        else:
+            self.error = "internal"
+        self.error_message = message[:1000]
+        outlet = self.outlet
+        if not outlet.opened:
+            reply = self.codec.write_error(error)
+            self.status = reply.status
+            outlet.head = self.head()
+            self.keep_response(reply.body)
+            await outlet.send_whole(reply.status, reply.body, reply.headers)
+        elif not outlet.closed:
+            if outlet.content_sent:
+                self.ended = "cut"
+            fault = error if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
+            data = outlet.fault(fault) if outlet.fault is not None else self._fault(fault)
+            self.keep_response(data)
+            await outlet.write(data, last=True)
+
+    def _fault(self, error: UpstreamError) -> bytes:
+        assert self.request is not None  # a stream has been opened for it
+        return self.codec.writer(self.request, self.model_name).feed(Fault(error))
+
+
+def turn_id(at: float) -> str:
+    """A unique id that sorts by time: milliseconds in 11 hex digits, then 13 random ones."""
+    # An id is no secret, and asking the kernel for randomness costs more than the decision does.
+    return f"t{int(at * 1000):011x}{random.getrandbits(52):013x}"
+
+
+def header_text(text: str) -> bytes:
+    """`text` as a header value: ASCII, one line."""
+    return text.encode("ascii", "replace").replace(b"\r", b"?").replace(b"\n", b"?")
