@@ -22,7 +22,7 @@ _PATHS: tuple[tuple[str, Format], ...] = (
     ("/messages", "anthropic_messages"),
 )
 # Clients append their path to a base URL that people give with and without /v1.
-_TURNS = {prefix + path: CODECS[form] for path, form in _PATHS if form in CODECS for prefix in ("/v1", "", "/v1/v1")}
+_TURNS = {prefix + path: CODECS[form] for path, form in _PATHS for prefix in ("/v1", "", "/v1/v1")}
 
 
 def application(gateway: Gateway) -> Application:
