@@ -134,8 +134,12 @@ def test_a_script_must_exist_beside_the_file(tmp_path: Path) -> None:
     text = GOOD.replace('base_url = "https://api.anthropic.com"\napi_key_env = "KEY"', 'script = "play.jsonl"')
     file = str(tmp_path / "turnout.toml")
     assert [f.key for f in findings(text, file=file)] == ["upstreams.main.script"]
-    (tmp_path / "play.jsonl").write_text("")
+    (tmp_path / "play.jsonl").write_text('{"text": "hello"}\n')
     assert findings(text, file=file) == []
+    (tmp_path / "play.jsonl").write_text('{"text": "hello"}\n{"txt": 1}\n')
+    (found,) = findings(text, file=file)
+    assert found.key == "upstreams.main.script"
+    assert "play.jsonl:2:" in found.message
 
 
 def test_local_servers_may_use_http() -> None:

@@ -13,12 +13,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from turnout.errors import ConfigError
 from turnout.gateway import lines
 from turnout.gateway.config import Config, Route, missing_secrets, read, unset
 from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
+from turnout.upstream.scripted import Script
+from turnout.upstream.target import Upstream
 
 _VENDORS = ("anthropic.com", "openai.com", "chatgpt.com")
 _EXTRAS = {"postgresql": ("psycopg", "postgres"), "redis": ("redis", "redis"), "rediss": ("redis", "redis")}
@@ -63,8 +66,8 @@ class _Checks:
             path = ("upstreams", name)
             if name not in used:
                 self.warn(path, "no target uses this upstream")
-            if upstream.script and not Path(upstream.script).is_file():
-                self.tables.note((*path, "script"), f"no such file: {upstream.script}", "the path starts at this file")
+            if upstream.script:
+                self._script(upstream, (*path, "script"))
             parts = urlsplit(upstream.base_url)
             host = parts.hostname or ""
             secret = upstream.api_key_env or upstream.forward_auth
@@ -76,6 +79,15 @@ class _Checks:
                     f"the clients' own credentials go to {host}",
                     "forward them only to the vendor that issued them",
                 )
+
+    def _script(self, upstream: Upstream, path: lines.Path) -> None:
+        if not Path(upstream.script).is_file():
+            self.tables.note(path, f"no such file: {upstream.script}", "the path starts at this file's folder")
+            return
+        try:
+            Script.load(upstream)
+        except ConfigError as error:
+            self.tables.note(path, str(error))
 
     def _targets(self) -> None:
         used = {name for route in self.config.routes.values() for name in (*route.targets, route.falls_to)}
