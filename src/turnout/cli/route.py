@@ -58,7 +58,10 @@ def decided(
     from turnout.steps import Run
 
     seen = observe(recorded.conversation)
-    headers = {name.encode("latin-1", "replace"): value.encode("latin-1", "replace") for name, value in recorded.headers.items()}
+    headers = {
+        name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
+        for name, value in recorded.headers.items()
+    }
     lane, agent = identify(headers, recorded.conversation, recorded.settings)
     turn = Turn(
         id=f"line-{recorded.line}",
