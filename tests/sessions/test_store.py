@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any, ClassVar
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from turnout.conversation import Conversation, Message, Text
+from turnout.conversation import Conversation, Message, Reasoning, Text, ToolCall, ToolResult
 from turnout.routing.core import Lane, Placed, State
 from turnout.sessions.store import SNAPSHOTS_PER_LANE, MemoryStore
 
@@ -137,3 +138,29 @@ def test_the_store_agrees_with_a_model_that_remembers_every_path(turns: list[tup
         vote(store, spoken(*path), up)
         model[path] = expected(path) + up
     assert all(len(m.snapshots) <= SNAPSHOTS_PER_LANE for m in store._lanes.values())
+
+
+@pytest.mark.parametrize("moving", ["cache", "wrapping", "reasoning"])
+def test_what_clients_change_in_a_history_they_send_again_does_not_lose_the_lane(moving: str):
+    """Agents mark the newest message for the prompt cache, unwrap older ones, and drop old reasoning."""
+
+    def sent(newest: bool) -> Message:
+        mark = {"type": "ephemeral"} if newest and moving == "cache" else None
+        wrapped = newest and moving == "wrapping"
+        return Message(
+            "user", (ToolResult("c1", (Text("1 failed", cache=mark),), True, text_only=not wrapped, cache=mark),)
+        )
+
+    thought = (Reasoning("hm"),) if moving == "reasoning" else ()
+    call = ToolCall("c1", "Bash", "{}")
+    ask = Message("user", (Text("fix it"),))
+    store = MemoryStore()
+    vote(store, Conversation((ask, Message("assistant", (*thought, call)), sent(newest=True))))
+    later = (ask, Message("assistant", (call,)), sent(newest=False), Message("assistant", (Text("so"),)), ask)
+    assert total(store, Conversation(later)) == 1
+
+
+def test_another_text_is_another_history():
+    store = MemoryStore()
+    vote(store, spoken("a", "b", "c"))
+    assert total(store, spoken("a", "b", "d", "e", "f")) == 0

@@ -11,14 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 
-from turnout.conversation import Conversation
+from turnout.conversation import Conversation, Part, Reasoning, Text, ToolCall, ToolResult
 from turnout.routing.core import Lane, Placed, State
 
 SNAPSHOTS_PER_LANE = 32
-_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class Loaded(Struct, frozen=True):
@@ -148,12 +146,28 @@ def kept(snapshots: Sequence[Snapshot], added: Snapshot) -> list[Snapshot]:
 
 
 def mark(conversation: Conversation, count: int | None = None) -> bytes:
-    """A digest of the last two of the first `count` messages: with the count, where in a conversation we are."""
+    """A digest of what the last two of the first `count` messages say: with the count, where in a conversation we are.
+
+    How it is wrapped does not count: clients move their cache marks along with the conversation, and drop old reasoning.
+    """
     upto = len(conversation.messages) if count is None else count
     digest = hashlib.blake2b(digest_size=12)
     for index in range(max(0, upto - 2), upto):
-        digest.update(_ENCODER.encode(conversation.messages[index]))
+        message = conversation.messages[index]
+        digest.update(message.role.encode())
+        for part in message.parts:
+            digest.update(_said(part).encode("utf-8", "surrogatepass"))
     return digest.digest()
+
+
+def _said(part: Part) -> str:
+    if isinstance(part, Text):
+        return f"\x1f{part.text}"
+    if isinstance(part, ToolResult):
+        return f"\x1f{part.call_id}\x1f{part.text}"
+    if isinstance(part, ToolCall):
+        return f"\x1f{part.id}\x1f{part.name}\x1f{part.arguments}"
+    return "" if isinstance(part, Reasoning) else f"\x1f{type(part).__name__}"
 
 
 def folded(states: Mapping[str, State], events: Sequence[Struct]) -> dict[str, State]:
