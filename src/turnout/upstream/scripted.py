@@ -32,6 +32,7 @@ from turnout.conversation import (
 from turnout.errors import ClientError, ConfigError, UpstreamError
 from turnout.pricing.tokens import estimate_tokens
 from turnout.upstream.http import Timeouts, Url
+from turnout.upstream.prompt_cache import PromptCache
 from turnout.upstream.target import Upstream
 from turnout.wire import CODECS
 from turnout.wire.codec import Codec, Request
@@ -51,8 +52,8 @@ class Line(Struct, frozen=True, forbid_unknown_fields=True):
 
     Conditions: `turn` (assistant turns so far), `model` (the model asked for), `contains` (text in the newest message or its
     tool results). What is said: `reasoning`, `text`, `calls`; `stop` follows from them unless stated; `usage` is estimated
-    unless stated. How: `delay_s` before the first byte, `gap_s` between stream events, `status` and `error` for a refusal
-    with `retry_after_s`, `cut_after` to break the connection after that many stream events.
+    unless stated, prompt cache included. How: `delay_s` before the first byte, `gap_s` between stream events, `status` and
+    `error` for a refusal with `retry_after_s`, `cut_after` to break the connection after that many stream events.
     """
 
     turn: int | None = None
@@ -93,6 +94,7 @@ class Script:
         if not lines:
             raise ConfigError("the script has no lines", file=upstream.script)
         self.codec: Codec = CODECS[upstream.format]
+        self.cache = PromptCache(upstream.format)
         self.conditional = [line for line in lines if line.conditional]
         self.in_order = [line for line in lines if not line.conditional]
 
@@ -128,7 +130,7 @@ class Script:
             await asyncio.sleep(line.delay_s)
         if line.status != 200:
             return self._refusal(line)
-        reply = reply_of(line, request, turn)
+        reply = reply_of(line, request, turn, self.cache)
         model = request.settings.model
         if not request.settings.stream:
             body = self.codec.write_reply(reply, request, model).body
@@ -208,7 +210,7 @@ class ScriptedResponse:
         self._at = len(self._chunks)
 
 
-def reply_of(line: Line, request: Request, turn: int) -> Reply:
+def reply_of(line: Line, request: Request, turn: int, cache: PromptCache) -> Reply:
     """The reply a line stands for."""
     parts: list[Part] = []
     if line.reasoning:
@@ -230,15 +232,14 @@ def reply_of(line: Line, request: Request, turn: int) -> Reply:
             )
         )
     stop = line.stop or ("tool_calls" if line.calls else "end")
-    usage = line.usage or estimated_usage(request, parts)
+    usage = line.usage or cache.usage(request.body, output_tokens(parts))
     return Reply(tuple(parts), stop, usage, id=f"scripted_{seed}_{turn}", model=request.settings.model)
 
 
-def estimated_usage(request: Request, parts: Sequence[Part]) -> Usage:
-    """Usage a model of a common tokenizer would about report."""
+def output_tokens(parts: Sequence[Part]) -> int:
+    """About how many tokens a model would have spent on `parts`."""
     said = "".join(p.arguments if isinstance(p, ToolCall) else getattr(p, "text", "") for p in parts)
-    prompt = estimate_tokens(request.body.decode("utf-8", "replace"))
-    return Usage(input_tokens=max(1, prompt), output_tokens=max(1, estimate_tokens(said)))
+    return max(1, estimate_tokens(said))
 
 
 def assistant_turns(conversation: Conversation) -> int:
