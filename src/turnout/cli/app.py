@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from turnout.cli import check, exits, init, launch, observe, output, prices, route, serve, turns, why
+from turnout.cli import check, demo, exits, init, launch, observe, output, prices, route, serve, turns, why
 
 app = typer.Typer(
     name="turnout",
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command("demo")(demo.demo)
 app.command("init")(init.init)
 app.command("check")(check.check)
 app.command("serve")(serve.serve)
