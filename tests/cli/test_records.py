@@ -1,15 +1,12 @@
 """`turnout turns` and `turnout why`: recorded turns, read from a ledger and from a gateway."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import msgspec
 import pytest
+from tests.running import running
 
-from turnout.cli import exits
+from turnout.cli import exits, records
 from turnout.cli.app import run
 from turnout.conversation import Usage
 from turnout.ledger.store import Ledger
@@ -85,37 +82,6 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return url
 
 
-class Serves(BaseHTTPRequestHandler):
-    """The turns paths of a gateway, answered from records."""
-
-    def do_GET(self) -> None:
-        path = self.path.split("?")[0]
-        if path == "/v1/turns":
-            body, status = msgspec.json.encode({"turns": [record(7), record(6)], "next": ""}), 200
-        elif path == "/v1/turns/turn-7":
-            body, status = msgspec.json.encode(record(7)), 200
-        else:
-            body, status = b'{"error": {"message": "no such turn"}}', 404
-        self.send_response(status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def gateway() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Serves)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
 def test_turns_lists_the_newest(ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["turns", "--json", "-n", "5"]) == 0
     ids = [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()]
@@ -163,15 +129,27 @@ def test_why_as_json_holds_the_names_of_route_and_more(
 
 
 def test_a_gateway_can_be_asked_instead(
-    gateway: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["turns", "--url", gateway, "--json"]) == 0
-    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["turn-7", "turn-6"]
-    assert run(["why", "last", "--url", gateway + "/v1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["turn"] == "turn-7"
-    assert run(["why", "turn-9", "--url", gateway]) == exits.NOT_FOUND
-    assert "no such turn" in capsys.readouterr().err
+    with running(CONFIG, tmp_path) as gateway:  # its ledger is the one that holds the turns
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+        assert run(["turns", "--url", gateway.url, "--json", "-n", "2"]) == 0
+        assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["turn-29", "turn-28"]
+        assert run(["turns", "--url", gateway.url, "--json", "--route", "background"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 10
+        assert run(["why", "last", "--url", gateway.url + "/v1", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["turn"] == "turn-29"
+        assert run(["why", "turn-99", "--url", gateway.url]) == exits.NOT_FOUND
+        assert "turn-99" in capsys.readouterr().err
+
+
+def test_lists_longer_than_a_page_are_read_whole(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "PAGE", 7)
+    found = records.Records(ledger).recent(24)
+    assert [record.id for record in found] == [f"turn-{n}" for n in range(29, 5, -1)]
+    assert len(records.Records(ledger).recent(1000)) == 30
 
 
 def test_what_is_not_there_is_said_with_the_next_step(

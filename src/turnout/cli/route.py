@@ -52,14 +52,20 @@ def decided(
     """The decision for the next turn of a conversation, as printed."""
     import msgspec
 
-    from turnout.routing.core import Lane, Turn
+    from turnout.routing.core import Turn
+    from turnout.sessions.identity import identify
     from turnout.signals import observe
     from turnout.steps import Run
 
     seen = observe(recorded.conversation)
+    headers = {
+        name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
+        for name, value in recorded.headers.items()
+    }
+    lane, agent = identify(headers, recorded.conversation, recorded.settings)
     turn = Turn(
         id=f"line-{recorded.line}",
-        lane=Lane(),
+        lane=lane,
         conversation=recorded.conversation,
         settings=recorded.settings,
         signals=seen,
@@ -67,6 +73,7 @@ def decided(
         now=time.time(),
         deadline_s=deadline_s,
         asked_for=route.name,
+        agent=agent,
     )
     undecided = {"target": None, "source": None, "score": None, "confidence": None, "threshold": None}
     row: dict[str, Any] = {"conversation": recorded.line, **undecided, "signals": output.whole(seen), "needs": []}
@@ -95,7 +102,9 @@ def decided(
 def _table(rows: Any) -> None:
     table = output.table("line", "target", "decided by", "score", "confidence", "why")
     for row in rows:
-        numbers = ("" if row[key] is None else f"{row[key]:+.3f}" for key in ("score", "confidence"))
+        numbers = (
+            "" if row[key] is None else f"{row[key]:{form}}" for key, form in (("score", "+.3f"), ("confidence", ".3f"))
+        )
         sentence = row["why"].get("sentence", "")
         table.row(str(row["conversation"]), row["target"] or "?", row["source"] or "", *numbers, sentence)
     table.print()

@@ -23,10 +23,9 @@ def serve(
     """Run the gateway.
 
     SIGTERM or Ctrl-C end it after the running turns."""
-    import importlib
-
     import msgspec
 
+    from turnout.gateway import serve as gateway
     from turnout.gateway.config import load
 
     config = load(file)
@@ -35,7 +34,7 @@ def serve(
     port = port or ports.free_port(host)
     ports.require_free(host, port)
     announce(config, host, port, as_json)
-    importlib.import_module("turnout.gateway.serve").run(config, host, port)
+    gateway.run(config, host, port)
 
 
 def announce(config: "Config", host: str, port: int, as_json: bool) -> None:

@@ -10,11 +10,13 @@ from turnout.conversation import Format
 class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     """A server that speaks one format.
 
-    `base_url`: with or without `/v1`. `api_key_env`: environment variable that holds the key; a file never holds a secret.
-    `forward_auth`: pass on the client's own credentials instead (only to the vendor they belong to). `script`: instead of a
-    server, a file of replies to play (see upstream.scripted). `auth`: how the key is sent; `auto` is what the
-    format's own vendor wants. `max_retries`: extra attempts for what may be retried.
-    Times in seconds; `first_byte_s` until the response head, `idle_s` between bytes of a body.
+    `format`: the wire format it speaks. `base_url`: with or without `/v1`. `api_key_env`: environment variable that holds the
+    key; a file never holds a secret. `forward_auth`: pass on the client's own credentials instead (only to the vendor they
+    belong to). `auth`: how the key is sent; `auto` is what the format's own vendor wants. `headers`: extra request headers,
+    none that carries credentials. `body`: fields put into every request (shallow; the caller's own win). `script`: instead of
+    a server, a file of replies to play (see upstream.scripted). `max_retries`: extra attempts for what may be retried.
+    `connect_s`: longest wait for a connection, seconds. `first_byte_s`: longest wait for the response head, seconds.
+    `idle_s`: longest silence between bytes of a body, seconds. `max_connections`: connections open at once.
     """
 
     format: Format
@@ -33,7 +35,11 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
-    """USD per million tokens; overrides the price snapshot. Missing cache rates mean: unpriced when such tokens occur."""
+    """USD per million tokens, instead of the price snapshot. A missing cache rate means: unpriced when such tokens occur.
+
+    `input`: prompt tokens that no cache served. `output`: tokens of the answer, reasoning included. `cache_read`: prompt tokens
+    read from the cache. `cache_write`: prompt tokens written to the cache. `cache_write_1h`: the same, kept for an hour.
+    """
 
     input: float
     output: float
@@ -45,6 +51,7 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
     """A model on an upstream.
 
+    `upstream`: where it is served. `model`: the id its server knows it by. `price`: its own price, instead of the snapshot's.
     `extra_body`: fields put into every request (shallow; the caller's own win). `context_window`: tokens. `max_tokens`: output
     limit stated where a format demands one and the client gave none. `prompt`: instruction put before the client's.
     `effort`: reasoning effort asked for instead of the client's. `capabilities`: what it can do (`tools`, `images`, `documents`,
