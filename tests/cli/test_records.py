@@ -62,7 +62,7 @@ def record(number: int, route: str = "coder") -> TurnRecord:
         usage=usage,
         cost_usd=0.0021,
         drops=1,
-        drop_report=({"path": "thinking", "reason": "no place for it"},),
+        drop_report=({"path": "thinking", "how": "dropped", "why": "no place for it"},),
         total_s=1.5,
         format="anthropic_messages",
         upstream_format="openai_chat",
@@ -105,7 +105,7 @@ def test_why_explains_a_turn_as_text(ledger: str, capsys: pytest.CaptureFixture[
         "seen: severity 0.8", "not seen: spinning", "first byte after 400 ms", "1.5 s in all",
         "bash, test, failed, capability traceback (by exit_code)", "10000 in (9000 cached), 100 out",
         "* small (m-small): $0.0021 as cached, $0.0102 uncached", "large (m-large): unpriced as cached, $0.102 uncached",
-        "/StageMemory", "stage_served", "lost in translation: 1", "no place for it", "policy abc123",
+        "/StageMemory", "stage_served", "lost in translation: 1", "thinking dropped: no place for it", "policy abc123",
     ):  # fmt: skip
         assert part in out
 

@@ -150,7 +150,7 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
     for label, lines in (
         ("memory read", [f"{name}: {_short(state)}" for name, state in record.memory.items()]),
         ("remembered", [_short(event) for event in record.remembered]),
-        (f"lost in translation: {record.drops}", [_short(drop) for drop in record.drop_report]),
+        (f"lost in translation: {record.drops}", [_drop(drop) for drop in record.drop_report]),
     ):
         if lines:
             branch = tree.add(label)
@@ -217,6 +217,13 @@ def _calls(tree: "Tree", record: "TurnRecord") -> None:
             parts.append(f"{call.retries} retries")
         parts.append(call.error or ("served" if call.served else "not served"))
         branch.add(escape(", ".join(parts)))
+
+
+def _drop(drop: Any) -> str:
+    """A loss as people read it: the field, what became of it, and why."""
+    if isinstance(drop, dict) and "path" in drop:
+        return f"{drop['path']} {drop.get('how', 'dropped')}: {drop.get('why', '')}".rstrip(": ")
+    return _short(drop)
 
 
 def _short(value: Any) -> str:
