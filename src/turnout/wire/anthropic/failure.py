@@ -17,6 +17,8 @@ _TYPES = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_CODES = {"overflow": "context_length_exceeded", "refused": "content_policy_violation"}
+"""What no type of Messages says."""
 _JSON = (b"content-type", b"application/json")
 
 
@@ -52,10 +54,10 @@ def error_value(error: TurnoutError) -> dict[str, object]:
     inner: dict[str, object] = {"type": kind, "message": message}
     code = error.code if isinstance(error, ClientError) else None
     if isinstance(error, UpstreamError):
-        code = "context_length_exceeded" if error.kind == "overflow" else error.code
+        code = _CODES.get(error.kind, error.code) or error.code
         if error.kind == "overflow" and "prompt is too long" not in message:
-            # Clients look for these words to compact their history and try again.
-            inner["message"] = f"prompt is too long: {message}"
+            # Clients look for these words anywhere in the body to compact their history and try again.
+            inner["reason"] = "prompt is too long"
     if code is not None:
         inner["code"] = code
     param = getattr(error, "param", None)

@@ -122,7 +122,17 @@ def _tool(raw: Raw, index: int) -> Tool:
         extra = {k: v for k, v in _ANY.decode(raw).items() if k not in _TOOL_FIELDS}
     if tool.type is not None and tool.type != "custom":
         return Tool(tool.name, style="server", raw=_ANY.decode(raw), format="anthropic_messages")
-    return Tool(tool.name, tool.description, tool.input_schema, tool.strict, cache=tool.cache_control, extra=extra)
+    return Tool(
+        tool.name,
+        tool.description,
+        tool.input_schema,
+        tool.strict,
+        cache=tool.cache_control,
+        extra=extra,
+        format="anthropic_messages"
+        if tool.type is not None
+        else None,  # so that a spelled-out `custom` is written again
+    )
 
 
 def _settings(top: KnownFields, unknown: Extra) -> Settings:
@@ -132,6 +142,8 @@ def _settings(top: KnownFields, unknown: Extra) -> Settings:
     output, effort = None, None
     if top.output_config is not None or top.thinking is not None or top.output_format is not None:
         output, effort = _output(top, extra)
+    if top.stop_sequences == []:
+        extra["stop_sequences"] = []  # an empty list has no neutral form
     if unknown:
         extra.update(unknown)
     return Settings(

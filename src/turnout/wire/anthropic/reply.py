@@ -25,10 +25,11 @@ from turnout.errors import ClientError, UpstreamError
 from turnout.wire.anthropic.read_content import read_content
 from turnout.wire.anthropic.shapes import ABSENT
 from turnout.wire.anthropic.usage import read_usage, write_usage
-from turnout.wire.anthropic.write_content import UNSUPPORTED, Block, BlockWriter
+from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.codec import Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
+from turnout.wire.items import UNTRANSLATABLE
 from turnout.wire.names import Names
 
 STOPS: dict[str, Stop] = {
@@ -203,7 +204,7 @@ def reply_blocks(parts: tuple[Part, ...], own: bool, drops: Drops) -> list[Block
 
 def reply_block(part: Part, path: str, writer: BlockWriter) -> Block | None:
     """One block of a reply. Unlike in a request, reasoning of any model may be shown (with no signature), and empty text
-    stays. Raises UpstreamError for an action of a tool that the client's format cannot express."""
+    stays. Raises ClientError for an action of a tool that the client's format cannot express."""
     if isinstance(part, Reasoning) and part.origin != "anthropic_messages":
         return _shown(part, path, writer.drops)
     if isinstance(part, Opaque) and part.format != "anthropic_messages":
@@ -220,10 +221,11 @@ def reply_block(part: Part, path: str, writer: BlockWriter) -> Block | None:
 
 
 def check_native(source: Format, kind: str) -> None:
-    """Raises UpstreamError when an output of this type cannot be left out or put into words."""
-    if kind in UNSUPPORTED or kind == "image_generation_call":
-        raise UpstreamError(
-            "malformed", f"the model answered with a {kind} item of {source}, which Messages cannot express"
+    """Raises ClientError when an output of this type cannot be left out or put into words."""
+    if kind in UNTRANSLATABLE:
+        raise ClientError(
+            f"the model answered with a {kind} item of {source}, which Messages cannot express",
+            code="unsupported_capability",
         )
 
 

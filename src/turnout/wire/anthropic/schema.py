@@ -22,8 +22,9 @@ _ONE = ("items", "not", "if", "then", "else", "contains", "additionalItems")
 _MANY = ("anyOf", "allOf", "oneOf", "prefixItems")
 
 
-def constrained(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """A copy that Messages accepts for structured output, and whether anything had to change. Key order stays."""
+def constrained(schema: dict[str, Any], *, closed: bool = True) -> tuple[dict[str, Any], bool]:
+    """A copy that Messages accepts for structured output, and whether anything had to change. Key order stays. `closed`: no
+    object takes further properties."""
     changed = False
 
     def visit(node: Any) -> Any:
@@ -43,7 +44,7 @@ def constrained(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
             else:
                 out[key] = value
         is_object = "properties" in out or node.get("type") == "object"
-        if is_object and out.get("additionalProperties") is not False:
+        if closed and is_object and out.get("additionalProperties") is not False:
             changed = True
             out["additionalProperties"] = False
         return out

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from turnout.conversation import Format, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from turnout.conversation import Format, Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult
 from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.names import legal_id
 
@@ -54,16 +54,47 @@ def _units(messages: Sequence[Message], source: Format | None, first: int) -> li
     phase = 0
     for i, message in enumerate(messages):
         path = unit_path(source, first + i)
-        # A Responses item is one part, a flat message one string: neither has an index inside.
-        single = message.flat or (source == "openai_responses" and message.role != "user" and len(message.parts) < 2)
-        for j, part in enumerate(message.parts):
+        places = part_paths(message, source, path)
+        for part, place in zip(message.parts, places, strict=True):
             role = message.role
             if isinstance(part, ToolResult):
                 role = "tool"
-            elif role in ("user", "system", "developer", "tool"):
-                phase += role == "user"
-            units.append(_Unit(role, part, path if single else f"{path}.content[{j}]", phase))
+            elif role == "user":
+                phase += 1
+            units.append(_Unit(role, part, place, phase))
     return units
+
+
+def part_paths(message: Message, source: Format | None, path: str) -> list[str]:
+    """Where every part of a message was in the source."""
+    parts = message.parts
+    if source == "openai_chat":
+        return _chat_paths(message, path)
+    if len(parts) == 1 and (message.flat or isinstance(parts[0], _ITEMS if source == "openai_responses" else ())):
+        return [f"{path}.content" if message.flat else path]
+    return [f"{path}.content[{j}]" for j in range(len(parts))]
+
+
+_ITEMS = (ToolCall, ToolResult, Reasoning, Opaque)  # whole items of Responses
+
+
+def _chat_paths(message: Message, path: str) -> list[str]:
+    places: list[str] = []
+    calls = content = 0
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            places.append(f"{path}.tool_calls[{calls}]")
+            calls += 1
+        elif isinstance(part, ToolResult):
+            places.append(path)
+        elif isinstance(part, Reasoning):
+            places.append(f"{path}.{'reasoning_details' if part.details is not None else 'reasoning_content'}")
+        elif isinstance(part, Refusal):
+            places.append(f"{path}.refusal")
+        else:
+            places.append(f"{path}.content" if message.flat else f"{path}.content[{content}]")
+            content += 1
+    return places
 
 
 class _Folding:
@@ -114,6 +145,8 @@ class _Folding:
         part = unit.part
         if isinstance(part, ToolCall):
             written = self._fresh_id(part.id)
+            if written != part.id:
+                self._writer.drops.emulate(f"{unit.path}.id", "an id that Messages takes stands for it")
             block: Block | None = self._writer.block(part, unit.path, written)
             self._pending[part.id] = written, unit.path
         else:

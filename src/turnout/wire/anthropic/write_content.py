@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -13,6 +13,7 @@ from turnout.conversation import (
     Citation,
     Document,
     Extra,
+    Format,
     Image,
     Media,
     Opaque,
@@ -25,6 +26,7 @@ from turnout.conversation import (
 )
 from turnout.errors import ClientError
 from turnout.wire.drops import Drops
+from turnout.wire.items import CONTROL, UNTRANSLATABLE
 from turnout.wire.names import alias, custom_arguments
 
 Block = dict[str, Any]
@@ -34,22 +36,30 @@ _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ANY = msgspec.json.Decoder()
 _PDF = "application/pdf"
 
-UNSUPPORTED = frozenset(
-    f"{name}{suffix}"
-    for name in ("local_shell_call", "shell_call", "apply_patch_call", "computer_call")
-    for suffix in ("", "_output")
-)
-"""Items of built-in tools that act on the client's machine: text in their place would mislead a model."""
+
+class _Places(NamedTuple):
+    """Where a format has what this file reports."""
+
+    detail: str = ".detail"
+    output: str = "content"
+
+
+_PLACES: dict[Format, _Places] = {
+    "openai_chat": _Places(".image_url.detail"),
+    "openai_responses": _Places(output="output"),
+}
 
 
 class BlockWriter:
-    """Writes parts as blocks. `own`: the parts were read from Messages, so their extras are native."""
+    """Writes parts as blocks. `own`: the parts were read from Messages, so their extras are native. `source`: the format
+    whose paths the report names."""
 
-    __slots__ = ("drops", "own")
+    __slots__ = ("_places", "drops", "own")
 
-    def __init__(self, drops: Drops, own: bool) -> None:
+    def __init__(self, drops: Drops, own: bool, source: Format | None = None) -> None:
         self.drops = drops
         self.own = own
+        self._places = _PLACES.get(source or "anthropic_messages", _Places())
 
     def blocks(self, parts: tuple[Part, ...], path: str) -> list[Block]:
         """The blocks of `parts`; a part that cannot be carried leaves none, and a report."""
@@ -114,8 +124,8 @@ class BlockWriter:
         source = _source(part.source, self.own)
         if source is None or source["type"] == "text":
             return self._instead("[image]", path, "Messages cannot reach this image (another vendor's file id)")
-        if part.detail not in (None, "auto"):
-            self.drops.drop(f"{path}.detail", "Messages chooses the resolution itself")
+        if part.detail is not None:
+            self.drops.drop(f"{path}{self._places.detail}", "Messages chooses the resolution itself")
         return self._finish({"type": "image", "source": source}, part.cache, part.extra, path)
 
     def _document(self, part: Document, path: str) -> Block:
@@ -135,19 +145,21 @@ class BlockWriter:
         if part.text_only and len(part.parts) == 1 and isinstance(part.parts[0], Text):
             block["content"] = part.parts[0].text
         elif part.parts or not part.text_only:
-            block["content"] = self.blocks(part.parts, f"{path}.content")
+            block["content"] = self.blocks(part.parts, f"{path}.{self._places.output}")
         if part.is_error is not None:
             block["is_error"] = part.is_error
         return self._finish(block, part.cache, part.extra, path)
 
-    def _opaque(self, part: Opaque, path: str) -> Block:
+    def _opaque(self, part: Opaque, path: str) -> Block | None:
         if part.format == "anthropic_messages":
             value: Block = part.value
             return value
-        if part.type in UNSUPPORTED:
+        if part.type in CONTROL:
+            return None
+        if part.type in UNTRANSLATABLE:
             raise ClientError(
                 f"{path}: a {part.type} item cannot be sent to a Messages upstream; use an upstream of its own format",
-                code="unsupported_feature",
+                code="unsupported_capability",
                 param=path,
             )
         text = part.visible or msgspec.json.encode(part.value).decode()

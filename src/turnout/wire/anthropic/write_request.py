@@ -34,7 +34,7 @@ def write_request(request: Request, default_max_tokens: int | None) -> Written:
     drops = Drops()
     settings = request.settings
     own = request.conversation.format == "anthropic_messages"
-    writer = BlockWriter(drops, own)
+    writer = BlockWriter(drops, own, request.format)
     limit = settings.max_tokens
     if limit is None:
         limit = default_max_tokens or DEFAULT_MAX_TOKENS
@@ -155,7 +155,8 @@ def _tool(tool: Tool, path: str, writer: BlockWriter) -> Block | None:
     if not tool.name.strip() and not writer.own:
         drops.drop(path, "the tool has no name")
         return None
-    block: Block = {"name": tool.name if writer.own and tool.namespace is None else alias(tool.name, tool.namespace)}
+    block: Block = {"type": "custom"} if writer.own and tool.format == "anthropic_messages" else {}
+    block["name"] = tool.name if writer.own and tool.namespace is None else alias(tool.name, tool.namespace)
     description = tool.description
     if tool.style == "custom":
         drops.emulate(path, "a free-form tool is offered as a function with one `input` argument")
@@ -186,7 +187,7 @@ def _input_schema(tool: Tool, path: str, drops: Drops) -> dict[str, Any]:
     if "type" not in schema:
         schema = {"type": "object", "properties": {}, **schema}
     if tool.strict:
-        schema, changed = constrained(schema)
+        schema, changed = constrained(schema, closed=False)
         if changed:
             drops.downgrade(f"{path}.parameters", "Messages takes no limits in the schema of a strict tool")
     return schema
@@ -202,10 +203,7 @@ def _grammar(grammar: Any) -> str:
 
 
 def _finish_folded(body: dict[str, Any], drops: Drops) -> None:
-    """What Messages asks of a whole request: no trailing white space in a prefilled answer, at most four breakpoints."""
-    last = body["messages"][-1]
-    if last["role"] == "assistant" and last["content"][-1]["type"] == "text":
-        last["content"][-1]["text"] = last["content"][-1]["text"].rstrip()  # else Messages refuses it
+    """What Messages asks of a whole request: at most four breakpoints."""
     marked = [
         block
         for blocks in (body.get("tools", ()), body.get("system", ()), *(m["content"] for m in body["messages"]))

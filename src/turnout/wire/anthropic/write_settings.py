@@ -12,8 +12,18 @@ from turnout.wire.names import alias, qualified
 
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 _FIELDS: dict[Format, dict[str, str]] = {
-    "openai_chat": {"effort": "reasoning_effort", "output": "response_format"},
-    "openai_responses": {"effort": "reasoning.effort", "output": "text.format", "verbosity": "text.verbosity"},
+    "openai_chat": {
+        "effort": "reasoning_effort",
+        "output": "response_format",
+        "schema": "response_format.json_schema",
+    },
+    "openai_responses": {
+        "effort": "reasoning.effort",
+        "summary": "reasoning.summary",
+        "output": "text.format",
+        "schema": "text.format",
+        "verbosity": "text.verbosity",
+    },
     "anthropic_messages": {},
 }
 _TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
@@ -51,7 +61,9 @@ def narrowed(tools: Sequence[Tool], settings: Settings) -> tuple[Sequence[Tool],
     unknown = sorted(names - known)
     if not kept or unknown:
         what = f"names no function tool of this request: {', '.join(unknown)}" if unknown else "allows no tool"
-        raise ClientError(f"tool_choice: the list of allowed tools {what}", param="tool_choice")
+        raise ClientError(
+            f"tool_choice: the list of allowed tools {what}", code="invalid_tool_choice", param="tool_choice"
+        )
     return kept, choice.allowed_mode
 
 
@@ -96,9 +108,9 @@ def translated_settings(body: dict[str, Any], settings: Settings, source: Format
     """The fields of settings that were read from another format, as far as Messages has them."""
     names = _FIELDS[source]
     _refuse_server_state(settings)
-    thinking = _thinking(body, settings, names.get("effort", "effort"), drops)
+    thinking = _thinking(body, settings, names, drops)
     _translated_sampling(body, settings, thinking, drops)
-    _output(body, settings, names.get("output", "output"), drops)
+    _output(body, settings, names, drops)
     stop = [s for s in settings.stop if s.strip()]
     if stop:
         body["stop_sequences"] = stop
@@ -106,6 +118,8 @@ def translated_settings(body: dict[str, Any], settings: Settings, source: Format
         drops.drop("stop", "Messages takes no stop sequence of white space alone")
     if settings.service_tier in _TIERS:
         body["service_tier"] = _TIERS[settings.service_tier]
+        if body["service_tier"] != settings.service_tier:
+            drops.emulate("service_tier", f"Messages calls it {body['service_tier']}")
     elif settings.service_tier is not None:
         drops.drop("service_tier", f"Messages has no tier {settings.service_tier}")
     if settings.user is not None:
@@ -120,11 +134,12 @@ def _refuse_server_state(settings: Settings) -> None:
     for name, value in (
         ("previous_response_id", settings.previous_response_id),
         ("conversation", settings.conversation_id),
+        ("background", settings.background or None),
     ):
         if value is not None:
             raise ClientError(
-                f"{name}: Messages keeps no conversations; send the whole history as input",
-                code="unsupported_feature",
+                f"{name}: Messages keeps no conversations and no answers; send the whole history and wait for the answer",
+                code="unsupported_capability",
                 param=name,
             )
 
@@ -135,24 +150,32 @@ def _unknown(settings: Settings, names: dict[str, str], drops: Drops) -> None:
         ("metadata", settings.metadata),
         ("prompt_cache_key", settings.prompt_cache_key),
         ("store", settings.store or None),
-        ("background", settings.background or None),
         ("n", settings.n if settings.n != 1 else None),
     ):
         if value is not None:
             drops.drop(names.get(key, key), "Messages has no such field")
+    for key, said in (
+        ("store", settings.store is False),
+        ("n", settings.n == 1),
+        ("background", settings.background is False),
+    ):
+        if said:
+            drops.emulate(key, "Messages does so in any case")
     if settings.extra:
         drops.extras("", settings.extra, "Messages")
 
 
-def _thinking(body: dict[str, Any], settings: Settings, path: str, drops: Drops) -> bool:
+def _thinking(body: dict[str, Any], settings: Settings, names: dict[str, str], drops: Drops) -> bool:
     """Write the effort as adaptive thinking (or the budget the client named); whether the model will think."""
     effort = settings.effort
     if effort is None:
         return False
+    path = names.get("effort", "effort")
     if effort.extra:
         drops.extras(path.partition(".")[0], effort.extra, "Messages")
     if effort.level == "none" or effort.mode == "disabled":
         body["thinking"] = {"type": "disabled"}
+        drops.emulate(path, "Messages switches thinking off instead")
         return False
     level = LEVELS.get(effort.level or "")
     if level is not None:
@@ -161,6 +184,8 @@ def _thinking(body: dict[str, Any], settings: Settings, path: str, drops: Drops)
             drops.downgrade(path, f"Messages has no effort {effort.level}: {level} in its place")
     elif effort.level is not None:
         drops.drop(path, f"Messages has no effort {effort.level}")
+    if effort.summary is not None:
+        drops.emulate(names.get("summary", "summary"), "Messages shows a summary of its own or none")
     if body.get("tool_choice", _NO_CHOICE)["type"] in ("any", "tool"):
         drops.drop(path, "Messages does not think when a tool call is forced")
         return False
@@ -191,8 +216,8 @@ def _switch(body: dict[str, Any], effort: Effort, path: str, drops: Drops) -> bo
 def _translated_sampling(body: dict[str, Any], settings: Settings, thinking: bool, drops: Drops) -> None:
     temperature, top_p = settings.temperature, settings.top_p
     if thinking:
-        for key, value, neutral in (("temperature", temperature, 1), ("top_p", top_p, 1), ("top_k", settings.top_k, 0)):
-            if value is not None and value != neutral:
+        for key, value in (("temperature", temperature), ("top_p", top_p), ("top_k", settings.top_k)):
+            if value is not None:
                 drops.drop(key, "Messages does not take it while the model thinks")
         return
     if temperature is not None and temperature > 1:
@@ -206,19 +231,27 @@ def _translated_sampling(body: dict[str, Any], settings: Settings, thinking: boo
             body[key] = value
 
 
-def _output(body: dict[str, Any], settings: Settings, path: str, drops: Drops) -> None:
+def _output(body: dict[str, Any], settings: Settings, names: dict[str, str], drops: Drops) -> None:
     output = settings.output
-    if output is None or output.kind == "text":
+    if output is None:
+        return
+    path = names.get("output", "output")
+    if output.kind == "text":
+        drops.emulate(path, "Messages answers in text in any case")
         return
     if output.kind == "json_object" or output.schema is None:
         drops.emulate(path, "Messages has no free JSON mode: an instruction asks for it")
         body["system"] = [*body.get("system", ()), {"type": "text", "text": _ANSWER_JSON}]
         return
+    inside = names.get("schema", path)
     schema, changed = constrained(output.schema)
     if changed:
-        drops.downgrade(path, "Messages takes no numeric or length limits in a schema, and only closed objects")
-    if output.description is not None:
-        drops.drop(f"{path}.description", "Messages has no such field")
+        drops.downgrade(
+            f"{inside}.schema", "Messages takes no numeric or length limits in a schema, and only closed objects"
+        )
+    for key, value in (("name", output.name), ("description", output.description), ("strict", output.strict)):
+        if value is not None:
+            drops.drop(f"{inside}.{key}", "Messages has no such field")
     if output.extra:
-        drops.extras(path, output.extra, "Messages")
+        drops.extras(inside, output.extra, "Messages")
     body.setdefault("output_config", {})["format"] = {"type": "json_schema", "schema": schema}

@@ -22,7 +22,7 @@ from turnout.conversation import (
     ToolCall,
     Usage,
 )
-from turnout.errors import UpstreamError
+from turnout.errors import ClientError, TurnoutError
 from turnout.wire.anthropic.failure import error_event
 from turnout.wire.anthropic.reply import (
     check_native,
@@ -85,7 +85,7 @@ class MessagesWriter:
         if isinstance(delta, PartBegin):
             try:
                 return self._start() + self._part_begin(delta.part)
-            except UpstreamError as error:
+            except ClientError as error:
                 return self._fault(error)
         if isinstance(delta, PartEnd):
             return self._part_end(delta.part)
@@ -265,7 +265,7 @@ class MessagesWriter:
         value["usage"] = write_usage(usage, self._own)
         return out + _event("message_delta", value) + _STOP
 
-    def _fault(self, error: UpstreamError) -> bytes:
+    def _fault(self, error: TurnoutError) -> bytes:
         self._over, self._prefix = True, b""
         return error_event(error)
 
