@@ -34,7 +34,7 @@ install() {
         return
     fi
     echo "installing into .venv (once, about a minute)" >&2
-    .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1' || exit 2 # the first that knows --group
-    .venv/bin/python -m pip install --quiet --constraint constraints.txt "$@" || exit 2
+    .venv/bin/python -m pip install -qq --upgrade 'pip>=25.1' || exit 2 # the first that knows --group
+    .venv/bin/python -m pip install -qq --constraint constraints.txt "$@" || exit 2
     echo "$state" >"$stamp"
 }

@@ -205,7 +205,7 @@ class Pages:
     async def ready(self, request: Request) -> Response:
         """Able to serve: the ledger writes, and some target of every route is not cooling down."""
         state = self.gateway.readiness()
-        return JSONResponse(state, 200 if state["ready"] else 503)
+        return as_json(state, 200 if state["ready"] else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Prometheus text."""
