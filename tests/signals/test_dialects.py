@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.story import Story
 
-from turnout.conversation import Conversation, Settings
+from turnout.conversation import Conversation, Lazy, Message, Settings
 from turnout.signals import Signals, observe
 from turnout.wire import CODECS
 from turnout.wire.codec import Request
@@ -60,3 +60,30 @@ def test_signals_do_not_depend_on_the_wire_format(wire: str, steps: list[str]) -
     )
     read = codec.read_request(codec.write_request(made, default_max_tokens=10).body).conversation
     assert placeless(observe(read)) == placeless(observe(conversation))
+
+
+@pytest.mark.parametrize("wire", sorted(CODECS))
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), max_size=10))
+def test_a_history_seen_before_is_not_decoded_in_any_format(wire: str, steps: list[str]) -> None:
+    codec = CODECS[wire]  # type: ignore[index]
+    made = Request("openai_chat", msgspec.structs.replace(told(steps), format=None), Settings(model="m", max_tokens=10))
+    body = codec.write_request(made).body
+    plain = codec.read_request(body).conversation
+    decoded = observe(msgspec.structs.replace(plain, messages=tuple(plain.messages)))
+    assert observe(plain) == decoded
+    again = codec.read_request(body).conversation
+    assert isinstance(again.messages, Lazy)
+    again.messages._decode = untouched
+    assert observe(again) == decoded
+
+
+def untouched(raw: object, index: int) -> Message:
+    raise AssertionError(f"message {index} was decoded")
+
+
+def test_a_text_that_names_the_key_of_results_is_no_result() -> None:
+    body = b"""{"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "tool_result",
+        "tool_use_id": "a", "content": "\\"tool_use_id\\": x"}, {"type": "text", "text": "tool_use_id"}]},
+        {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Go on."}]}"""
+    assert observe(CODECS["anthropic_messages"].read_request(body).conversation).results == 1

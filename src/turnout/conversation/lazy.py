@@ -11,13 +11,17 @@ _UNREAD: Any = object()
 class Lazy(Sequence[T], Generic[T]):
     """A read-only sequence over `raw` elements; `decode(raw_element, index)` makes the element, once.
 
-    Compares equal to any sequence with equal elements.
+    `text_of(raw_element)`: the JSON text of an element whose raw form is not that text itself. Compares equal to any sequence
+    with equal elements.
     """
 
-    __slots__ = ("_decode", "_made", "raw")
+    __slots__ = ("_decode", "_made", "raw", "text_of")
 
-    def __init__(self, raw: Sequence[Any], decode: Callable[[Any, int], T]) -> None:
+    def __init__(
+        self, raw: Sequence[Any], decode: Callable[[Any, int], T], text_of: Callable[[Any], Any] | None = None
+    ) -> None:
         self.raw = raw
+        self.text_of = text_of
         self._decode = decode
         self._made: list[T] | None = None
 

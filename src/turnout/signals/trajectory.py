@@ -1,13 +1,13 @@
 """The one entry: a conversation in, its signals out. The same history seen again costs a digest of its bytes."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
-from turnout.conversation import Conversation, Message, Opaque, Text, ToolCall, ToolResult
+from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, ToolCall, ToolResult
 from turnout.signals.harness import COMPACTION_ITEMS, is_compaction, real_user_text, tool_of_text_result
 from turnout.signals.memo import Memo
 from turnout.signals.observation import OBSERVED_AT_MOST, Observation, Signals
@@ -31,6 +31,8 @@ class _Facts(Struct, frozen=True):
 _facts_memo: Memo[_Facts] = Memo(REMEMBERED_AT_MOST)
 _observations: Memo[Observation] = Memo(REMEMBERED_AT_MOST)
 _NOTHING = _Facts()
+_RESULT_KEY = re.compile(rb'"tool_use_id"\s*:')
+"""A key that only results have: inside texts its quotes are escaped."""
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\n(.*?)\n?```", re.DOTALL)
 
 
@@ -40,8 +42,7 @@ def observe(conversation: Conversation) -> Signals:
     Pure. Decodes only messages it has not met before, and only those since the last real user turn.
     """
     roles, messages = conversation.roles, conversation.messages
-    raw: Any = getattr(messages, "raw", None)
-    hashable = bool(raw) and isinstance(raw[0], msgspec.Raw | bytes)
+    raw, text_of = _source_of(messages)
     dialect = conversation.format
     units: list[tuple[int, Any, _Facts]] = []
     compacted = False
@@ -53,9 +54,9 @@ def observe(conversation: Conversation) -> Signals:
         # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
         digest = None
         facts = None
-        if hashable:
-            data = bytes(raw[i])
-            digest = (hash(data), len(data), dialect)
+        if text_of is not None:
+            data = bytes(text_of(raw[i]))
+            digest = (hash(data), len(data), role, dialect)
             facts = _facts_memo.get(digest)
         if facts is None:
             facts = _facts(messages[i])
@@ -75,8 +76,24 @@ def observe(conversation: Conversation) -> Signals:
         assistant_turns=depth if boundary < 0 else depth + _runs(roles, 0, boundary),
         user_turn=depth == 0 and boundary >= 0,
         compacted=compacted,
-        results=sum(len(f.results) for _, _, f in units) + _results_before(roles, raw, messages, boundary),
+        results=sum(len(f.results) for _, _, f in units) + _results_before(roles, raw, text_of, messages, boundary),
     )
+
+
+_TextOf: TypeAlias = Callable[[Any], Any]
+
+
+def _source_of(messages: Sequence[Message]) -> tuple[Sequence[Any], _TextOf | None]:
+    """The raw messages and what gives the JSON text of one; None for that where messages did not come as JSON."""
+    if not isinstance(messages, Lazy) or not len(messages):
+        return (), None
+    if messages.text_of is None and isinstance(messages.raw[0], msgspec.Raw | bytes):
+        return messages.raw, _itself
+    return messages.raw, messages.text_of
+
+
+def _itself(raw: Any) -> Any:
+    return raw
 
 
 def _runs(roles: Sequence[str], begin: int, end: int | None = None) -> int:
@@ -154,7 +171,9 @@ def _named(name: str) -> Action:
     return msgspec.structs.replace(read_call(name, ""), call="")
 
 
-def _results_before(roles: Sequence[str], raw: Any, messages: Sequence[Message], boundary: int) -> int:
+def _results_before(
+    roles: Sequence[str], raw: Sequence[Any], text_of: _TextOf | None, messages: Sequence[Message], boundary: int
+) -> int:
     """Tool results up to `boundary`, counted without decoding where there are bytes to count in."""
     count = 0
     for i in range(boundary + 1):
@@ -162,9 +181,10 @@ def _results_before(roles: Sequence[str], raw: Any, messages: Sequence[Message],
         if role == "tool":
             count += 1
         elif role == "user":
-            if raw is not None and isinstance(raw[i], msgspec.Raw | bytes):
-                # A key of the format's own: inside texts its quotes are escaped.
-                count += bytes(raw[i]).count(b'"tool_use_id"')
+            if text_of is not None:
+                text = bytes(text_of(raw[i]))
+                if b"tool_use_id" in text:
+                    count += len(_RESULT_KEY.findall(text))
             else:
                 count += sum(isinstance(p, ToolResult) for p in messages[i].parts)
     return count

@@ -1,6 +1,7 @@
 """A Messages request -> the neutral form. One typed pass indexes the body; messages and tools decode when they are looked at."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -55,7 +56,7 @@ def read_request(body: bytes) -> Request:
         raise ClientError(f"the body is not valid JSON: {error}", code="invalid_json") from None
     except RecursionError:
         raise ClientError("the body is nested too deeply", code="invalid_json") from None
-    return _request(body, top, Lazy(top.messages, _message), {})
+    return _request(body, top, Lazy(top.messages, _message, _CONTENT_OF), {})
 
 
 def _read_carefully(body: bytes) -> Request:
@@ -71,12 +72,19 @@ def _read_carefully(body: bytes) -> Request:
         for one in _MESSAGE_FIELDS.decode(raws["messages"])
     ]
     pairs = list(zip(top.messages, extras, strict=True))
-    return _request(body, top, Lazy(pairs, _message_with_extra), unknown)
+    return _request(body, top, Lazy(pairs, _message_with_extra, _content_of_pair), unknown)
 
 
 def _message(raw: MessageShape | LooseMessage, index: int) -> Message:
     parts, flat = read_content(raw.content, "messages[%d].content", index)
     return Message(raw.role, parts, flat=flat)
+
+
+_CONTENT_OF = attrgetter("content")
+
+
+def _content_of_pair(raw: tuple[LooseMessage, Extra]) -> Raw:
+    return raw[0].content
 
 
 def _message_with_extra(raw: tuple[LooseMessage, Extra], index: int) -> Message:
