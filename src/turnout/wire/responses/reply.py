@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from turnout.conversation import Extra, Part, Refusal, Reply, Stop, Text, ToolCall
+from turnout.conversation import Extra, Opaque, Part, Refusal, Reply, Stop, Text, ToolCall
 from turnout.errors import ClientError, UpstreamError
 from turnout.wire.codec import Request
 from turnout.wire.faults import upstream_error
@@ -94,6 +94,8 @@ def read_output(item: Any, path: str, names: Names | None) -> list[Part]:
         kind = kind_of(item.get("type"), item.get("role"), "id" in item, path)
         if kind != "message":
             part = part_of(kind, item, path)
+            if isinstance(part, Opaque):  # what a server's tool did is no answer to show to a person
+                part = msgspec.structs.replace(part, visible="")
             return [names.restore(part) if names is not None and isinstance(part, ToolCall) else part]
         return [with_phase(p, item.get("phase")) for p in read_content(item.get("content"), f"{path}.content")]
     except ClientError as error:

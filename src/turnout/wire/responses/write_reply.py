@@ -116,13 +116,18 @@ def output_items(parts: tuple[Part, ...], ids: Ids, drops: Drops) -> list[dict[s
 def other_item(part: Part, ids: Ids, number: int) -> dict[str, Any] | None:
     """The output item of a part that is no content of a message; None for what a reply of Responses cannot hold."""
     if isinstance(part, ToolCall):
-        return call_item(part, ids.item(call_prefix(part), number, part.item_id), {"status": "completed"})
+        return call_item(own_call(part), ids.item(call_prefix(part), number, part.item_id), {"status": "completed"})
     if isinstance(part, Reasoning):
         given = part.id if part.origin == FORMAT else None
         return reasoning_item(part, ids.item("rs", number, given), {})
     if isinstance(part, Opaque) and part.format == FORMAT and isinstance(part.value, dict):
         return part.value if "type" in part.value else {"type": part.type, **part.value}
     return None
+
+
+def own_call(call: ToolCall) -> ToolCall:
+    """`call` without fields of another format: only calls read from Responses have an item's id."""
+    return msgspec.structs.replace(call, extra={}) if call.extra and call.item_id is None else call
 
 
 _INCOMPLETE: dict[Stop, str] = {"length": "max_output_tokens", "pause": "pause_turn"}

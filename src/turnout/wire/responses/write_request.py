@@ -124,8 +124,9 @@ def _limits(body: dict[str, Any], settings: Settings, native: bool, drops: Drops
         drops.drop("top_k", f"{US} has no such field")
     if settings.stop:
         drops.drop("stop_sequences" if source == "anthropic_messages" else "stop", f"{US} has no stop sequences")
-    if settings.n is not None and settings.n > 1:
-        drops.drop("n", f"{US} gives one answer per request")
+    if settings.n is not None:
+        note = drops.drop if settings.n > 1 else drops.emulate
+        note("n", f"{US} gives one answer per request")
 
 
 def _identity(body: dict[str, Any], settings: Settings, drops: Drops, source: str) -> None:

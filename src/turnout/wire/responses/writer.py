@@ -35,6 +35,7 @@ from turnout.wire.responses.write_reply import (
     ending,
     message_item,
     other_item,
+    own_call,
     phase_of,
 )
 from turnout.wire.responses.writing import reasoning_item
@@ -237,7 +238,7 @@ class ResponsesWriter:
     def _call_begin(self, call: ToolCall) -> bytes:
         self._item_id = self._ids.item(call_prefix(call), len(self._items), call.item_id)
         custom = call.style == "custom"
-        begun = msgspec.structs.replace(call, arguments="", item_id=self._item_id)
+        begun = msgspec.structs.replace(own_call(call), arguments="", item_id=self._item_id)
         item = other_item(begun, self._ids, len(self._items)) or {}
         item["status"] = "in_progress"
         item["input" if custom else "arguments"] = ""
@@ -338,7 +339,9 @@ class ResponsesWriter:
     def _call_end(self, final: ToolCall, text: str) -> bytes:
         custom = final.style == "custom"
         out = b"" if text or custom else self._growth("{}")
-        whole = msgspec.structs.replace(final, arguments=text or ("" if custom else "{}"), item_id=self._item_id)
+        whole = msgspec.structs.replace(
+            own_call(final), arguments=text or ("" if custom else "{}"), item_id=self._item_id
+        )
         if custom:
             out += self._event(
                 b"response.custom_tool_call_input.done", self._place() + b',"input":' + _encode(whole.arguments)
