@@ -41,8 +41,7 @@ def prepare(
         edits = (*edits, *model.edits)
     native = request.format == model.format and rewrite is None and settings is None and request.body
     if native:
-        body = model.codec.patch(request.body, edits) if edits else request.body
-        body = restamp(body, model.model_json)
+        body = restamp(model.codec.patch(request.body, edits), model.model_json)
         drops: tuple[Drop, ...] = ()
         if stream is not None and stream != request.settings.stream:
             body = splice(body, {"stream": b"true" if stream else b"false"})

@@ -57,6 +57,15 @@ def written(conversation: Conversation, **settings: Any) -> Any:
     return body(Request(source, conversation, Settings(model="m", **settings)))
 
 
+def told(request: Request) -> list[Message]:
+    """The messages; a call without arguments is one with an empty object."""
+
+    def full(part: Any) -> Any:
+        return msgspec.structs.replace(part, arguments=part.arguments or "{}") if isinstance(part, ToolCall) else part
+
+    return [msgspec.structs.replace(m, parts=tuple(map(full, m.parts))) for m in request.conversation.messages]
+
+
 ITEMS: list[dict[str, Any]] = [
     {"type": "message", "role": "user", "content": "hi"},
     {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "be brief"}], "id": "msg_1"},
@@ -146,7 +155,7 @@ def test_a_whole_history_is_written_as_it_was_read():
 def test_a_rebuilt_request_reads_as_the_same(value):
     request = RESPONSES.read_request(native.encoded(value))
     again = RESPONSES.read_request(RESPONSES.write_request(rebuilt(request)).body)
-    assert again.conversation.messages == request.conversation.messages
+    assert told(again) == told(request)
     assert list(again.conversation.tools) == list(request.conversation.tools)
     assert again.conversation.system == request.conversation.system
     assert again.settings == request.settings

@@ -10,14 +10,17 @@ from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
 from turnout.errors import ClientError
 from turnout.wire.body import fields, splice
 from turnout.wire.responses.content import decoded
-from turnout.wire.responses.sealed import is_sealed
+from turnout.wire.responses.sealed import holds_seal, is_sealed
 
 _LIST = msgspec.json.Decoder(list[Raw])
 _encode = msgspec.json.encode
 
 
 def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
-    """See `Codec.patch`."""
+    """See `Codec.patch`. Reasoning sealed for another provider goes out of any body: no Responses server can read it."""
+    if holds_seal(body):
+        change = _readable(fields(body).get("input"), sealed_only=True)
+        body = splice(body, {"input": change}) if change is not None else body
     for edit in edits:
         found = fields(body)
         if isinstance(edit, Note):
@@ -120,28 +123,31 @@ def _with_note(item: bytes, text: str) -> bytes | None:
     return splice(item, {"content": b"[" + old + b"," + part + b"]"})
 
 
-def _readable(raw: Raw | None) -> bytes | None:
-    """The input with reasoning reduced to what anybody can read; None when it is that already."""
+def _readable(raw: Raw | None, sealed_only: bool = False) -> bytes | None:
+    """The input with reasoning reduced to what anybody can read (`sealed_only`: or the issuer); None when it is that."""
     whole = bytes(raw) if raw is not None else b""
     if raw is None or whole[:1] != b"[" or b"encrypted_content" not in whole:
         return None
     kept: list[bytes] = []
     changed = False
     for item in _items(raw):
-        left = _left_of(bytes(item))
+        left = _left_of(bytes(item), sealed_only)
         changed |= left is not None
         if left != b"":
             kept.append(bytes(item) if left is None else left)
     return b"[" + b",".join(kept) + b"]" if changed else None
 
 
-def _left_of(item: bytes) -> bytes | None:
+def _left_of(item: bytes, sealed_only: bool) -> bytes | None:
     """What stays of a reasoning item with a payload (b"": nothing); None for every other item."""
     if b"encrypted_content" not in item or b"reasoning" not in item:
         return None
     value = decoded(item, "input")
     if not isinstance(value, dict) or value.get("type") != "reasoning" or not value.get("encrypted_content"):
         return None
-    if is_sealed(value["encrypted_content"]) or not (value.get("summary") or value.get("content")):
+    sealed = is_sealed(value["encrypted_content"])
+    if sealed_only and not sealed:
+        return None
+    if sealed or not (value.get("summary") or value.get("content")):
         return b""
     return splice(item, {"encrypted_content": None, "id": None})

@@ -98,6 +98,9 @@ class ResponsesReader:
         "_ended",
         "_items",
         "_last",
+        "_live",
+        "_live_at",
+        "_live_part",
         "_names",
         "_next",
         "_out",
@@ -114,6 +117,9 @@ class ResponsesReader:
         self._queue: deque[_Item] = deque()
         self._last = -1
         self._next = 0
+        self._live: _Slot | None = None  # the text that grows now, so that its deltas find it at once
+        self._live_at: int | None = None
+        self._live_part: int | None = None
         self._begun = self._ended = self._called = self._refused = False
 
     def feed(self, chunk: bytes) -> list[Delta]:
@@ -140,6 +146,18 @@ class ResponsesReader:
             event = _EVENT.decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             self._unread(data, error)
+            return
+        live = self._live
+        if (
+            live is not None
+            and event.type == "response.output_text.delta"
+            and event.output_index == self._live_at
+            and event.content_index == self._live_part
+            and not live.done
+            and event.delta
+        ):
+            live.pieces.append(event.delta)
+            self._out.append(TextDelta(live.index, event.delta))
             return
         handle = _HANDLERS.get(event.type)
         try:
@@ -379,6 +397,8 @@ class ResponsesReader:
         slot = self._slot(event, _EMPTY_TEXT)
         if event.delta and not slot.done:
             self._grow(slot, event.delta)
+        if slot.index >= 0 and isinstance(slot.begin, Text):
+            self._live, self._live_at, self._live_part = slot, event.output_index, event.content_index
 
     def _refusal_delta(self, event: _Event) -> None:
         self._refused = True

@@ -13,6 +13,7 @@ from msgspec import Struct
 from turnout.conversation import Reasoning
 
 _MARK = "turnout-reasoning-1."
+_MARK_BYTES = _MARK.encode()
 _DECODER: msgspec.json.Decoder["_Sealed"]
 
 
@@ -33,6 +34,11 @@ def needs_seal(part: Reasoning) -> bool:
 def seal(part: Reasoning) -> str:
     """`part` as an `encrypted_content`."""
     return _MARK + base64.urlsafe_b64encode(msgspec.json.encode(_Sealed(part))).decode()
+
+
+def holds_seal(body: bytes) -> bool:
+    """Whether sealed reasoning may be somewhere in this JSON text."""
+    return _MARK_BYTES in body
 
 
 def is_sealed(encrypted: object) -> bool:

@@ -15,14 +15,8 @@ from turnout.wire.responses.usage import read_usage
 from turnout.wire.responses.writer import ResponsesWriter
 from turnout.wire.sse import COMMENT_PING, parse
 
-_MARKS = (
-    b"response.completed",
-    b"response.incomplete",
-    b"response.failed",
-    b"response.cancelled",
-    b'"error"',
-    b": error",
-)
+# Only lifecycle events have a response, and inside text a quote is never bare: content events cannot hold these.
+_MARKS = (b'"response"', b'"error"')
 _QUIET = frozenset({"message", "reasoning"})
 _CALLS = frozenset({"function_call", "custom_tool_call"})
 
@@ -87,6 +81,16 @@ class ResponsesTally:
         self._seen = b""  # the latest whole events
 
     def feed(self, chunk: bytes) -> bytes:
+        if (
+            self.started
+            and not self._kept
+            and not self.ended
+            and chunk[-2:] == b"\n\n"
+            and b'"response"' not in chunk
+            and b'"error"' not in chunk
+        ):  # whole events of content, as nearly every chunk is
+            self._seen = chunk
+            return chunk
         if self._tail:
             end = _end(self._tail + chunk) - len(self._tail)
         else:

@@ -32,7 +32,7 @@ from turnout.wire.responses.content import (
     write_image,
     write_text,
 )
-from turnout.wire.responses.sealed import needs_seal, seal
+from turnout.wire.responses.sealed import holds_seal, needs_seal, seal
 
 US = "OpenAI Responses"
 
@@ -55,7 +55,7 @@ def write_items(conversation: Conversation, settings: Settings, drops: Drops) ->
     the counterpart (`previous_response_id`, `conversation`, references, compaction).
     """
     messages = conversation.messages
-    if conversation.format == FORMAT and isinstance(messages, Lazy):
+    if conversation.format == FORMAT and isinstance(messages, Lazy) and not _sealed(messages):
         return list(messages.raw)  # as they were read: exact, and not one of them decoded
     writer = _Items(conversation, drops)
     for index, message in enumerate(conversation.messages):
@@ -64,6 +64,10 @@ def write_items(conversation: Conversation, settings: Settings, drops: Drops) ->
     if not (settings.previous_response_id or settings.conversation_id or writer.stateful):
         units = _repaired(units, drops)
     return [unit.item for unit in (units if writer.native else _paired(units))]
+
+
+def _sealed(messages: Lazy[Message]) -> bool:
+    return any(holds_seal(bytes(raw)) for raw in messages.raw if isinstance(raw, msgspec.Raw))
 
 
 def _repaired(units: list[_Unit], drops: Drops) -> list[_Unit]:
