@@ -130,17 +130,7 @@ def _tool(raw: Raw, index: int) -> Tool:
         extra = {k: v for k, v in _ANY.decode(raw).items() if k not in _TOOL_FIELDS}
     if tool.type is not None and tool.type != "custom":
         return Tool(tool.name, style="server", raw=_ANY.decode(raw), format="anthropic_messages")
-    return Tool(
-        tool.name,
-        tool.description,
-        tool.input_schema,
-        tool.strict,
-        cache=tool.cache_control,
-        extra=extra,
-        format="anthropic_messages"
-        if tool.type is not None
-        else None,  # so that a spelled-out `custom` is written again
-    )
+    return Tool(tool.name, tool.description, tool.input_schema, tool.strict, cache=tool.cache_control, extra=extra)
 
 
 def _settings(top: KnownFields, unknown: Extra) -> Settings:

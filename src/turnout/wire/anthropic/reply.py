@@ -209,9 +209,8 @@ def reply_block(part: Part, path: str, writer: BlockWriter) -> Block | None:
         return _shown(part, path, writer.drops)
     if isinstance(part, Opaque) and part.format != "anthropic_messages":
         check_native(part.format, part.type)
-        if not part.visible:
-            writer.drops.drop(path, f"Messages does not know {part.type}")
-            return None
+        writer.drops.drop(path, f"Messages does not know {part.type}")  # a record of work done: not the model's words
+        return None
     if isinstance(part, Image | Audio | Document):
         writer.drops.drop(path, "a Messages reply holds no media")
         return None

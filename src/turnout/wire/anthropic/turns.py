@@ -15,6 +15,7 @@ from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.names import legal_id
 
 NO_RESULT = "No result was recorded for this call."
+_STANDS = "an id that Messages takes stands for it"
 _STARTS_WITH_ASSISTANT = "(The conversation begins with the assistant.)"
 
 
@@ -36,7 +37,7 @@ class _Unit(NamedTuple):
 
 def turns_of(messages: Sequence[Message], source: Format | None, first: int, writer: BlockWriter) -> list[Turn]:
     """The turns that `messages` (without their leading instructions; `first` is the index of the first) amount to."""
-    folding = _Folding(writer, _units(messages, source, first))
+    folding = _Folding(writer, _units(messages, source, first), source)
     turns = folding.turns()
     if turns and turns[0].role == "assistant":
         writer.drops.emulate(unit_path(source, first), "Messages wants a user turn first: a line was put before it")
@@ -100,8 +101,9 @@ def _chat_paths(message: Message, path: str) -> list[str]:
 class _Folding:
     """Walks the units once; `pending` holds the calls of the last assistant turn that wait for a result."""
 
-    def __init__(self, writer: BlockWriter, units: list[_Unit]) -> None:
+    def __init__(self, writer: BlockWriter, units: list[_Unit], source: Format | None) -> None:
         self._writer = writer
+        self._source = source
         self._units = units
         self._turns: list[Turn] = []
         self._pending: dict[str, tuple[str, str]] = {}  # source id -> written id and path, in order
@@ -146,7 +148,8 @@ class _Folding:
         if isinstance(part, ToolCall):
             written = self._fresh_id(part.id)
             if written != part.id:
-                self._writer.drops.emulate(f"{unit.path}.id", "an id that Messages takes stands for it")
+                field = "call_id" if self._source == "openai_responses" else "id"
+                self._writer.drops.emulate(f"{unit.path}.{field}", _STANDS)
             block: Block | None = self._writer.block(part, unit.path, written)
             self._pending[part.id] = written, unit.path
         else:
@@ -168,6 +171,9 @@ class _Folding:
         if call is None:
             self._orphan(unit, part)
             return
+        if call[0] != part.call_id:
+            field = "tool_call_id" if self._source == "openai_chat" else "call_id"
+            self._writer.drops.emulate(f"{unit.path}.{field}", _STANDS)
         block = self._writer.block(part, unit.path, call[0])
         assert block is not None
         self._results.append(block)

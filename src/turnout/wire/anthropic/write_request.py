@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from turnout.conversation import Format, Message, Part, Settings, Text, Tool
+from turnout.conversation import Format, Message, Part, Reasoning, Settings, Text, Tool, ToolCall, ToolResult
 from turnout.errors import ClientError
 from turnout.wire.anthropic.schema import constrained
 from turnout.wire.anthropic.turns import Turn, turns_of, unit_path
@@ -95,8 +95,7 @@ def _folded_conversation(body: dict[str, Any], request: Request, writer: BlockWr
     for i, message in enumerate(conversation.messages):
         if i < lead:
             system += writer.blocks(message.parts, unit_path(source, i))
-        if message.extra or message.name is not None:
-            _report_message(message, unit_path(source, i), drops)
+        _report_message(message, unit_path(source, i), drops)
     turns = turns_of(conversation.messages[lead:], source, lead, writer)
     if not turns and system:
         drops.emulate(unit_path(source, 0), "Messages wants a user turn: the instructions were sent as one")
@@ -114,6 +113,17 @@ def _report_message(message: Message, path: str, drops: Drops) -> None:
         drops.drop(f"{path}.name", "Messages has no participant names")
     if message.extra:
         drops.extras(path, message.extra, "Messages")
+    if message.id is not None or any(isinstance(p, _ITEMS) and _item_id(p) is not None for p in message.parts):
+        drops.emulate(f"{path}.id", "Messages has no item ids: order and call ids say the same")
+    if message.status is not None:
+        drops.emulate(f"{path}.status", "Messages takes finished items only")
+
+
+_ITEMS = (ToolCall, ToolResult, Reasoning)
+
+
+def _item_id(part: ToolCall | ToolResult | Reasoning) -> str | None:
+    return part.id if isinstance(part, Reasoning) else part.item_id
 
 
 def _folded_tools(
@@ -155,8 +165,7 @@ def _tool(tool: Tool, path: str, writer: BlockWriter) -> Block | None:
     if not tool.name.strip() and not writer.own:
         drops.drop(path, "the tool has no name")
         return None
-    block: Block = {"type": "custom"} if writer.own and tool.format == "anthropic_messages" else {}
-    block["name"] = tool.name if writer.own and tool.namespace is None else alias(tool.name, tool.namespace)
+    block: Block = {"name": tool.name if writer.own and tool.namespace is None else alias(tool.name, tool.namespace)}
     description = tool.description
     if tool.style == "custom":
         drops.emulate(path, "a free-form tool is offered as a function with one `input` argument")

@@ -220,9 +220,9 @@ def _translated_sampling(body: dict[str, Any], settings: Settings, thinking: boo
             if value is not None:
                 drops.drop(key, "Messages does not take it while the model thinks")
         return
-    if temperature is not None and temperature > 1:
-        drops.downgrade("temperature", "Messages goes up to 1")
-        temperature = 1.0
+    if temperature is not None and not 0 <= temperature <= 1:
+        drops.downgrade("temperature", "Messages goes from 0 to 1")
+        temperature = min(max(temperature, 0.0), 1.0)
     if temperature is not None and top_p is not None:
         drops.drop("top_p", "Messages takes temperature or top_p, not both")
         top_p = None

@@ -213,10 +213,8 @@ class MessagesWriter:
         """A part that came without growths: redacted thinking, and blocks only Messages knows."""
         if isinstance(part, Opaque):
             if part.format != "anthropic_messages":
-                if not part.visible:
-                    self.drops.drop(f"content[{self._index + 1}]", f"Messages does not know {part.type}")
-                    return b""
-                return self._open({"type": "text", "text": ""}, _TEXT, part.visible) + self._close()
+                self.drops.drop(f"content[{self._index + 1}]", f"Messages does not know {part.type}")
+                return b""
             return self._native(part.value)
         if isinstance(part, Reasoning) and not part.redacted:
             return self._whole_reasoning(part)
