@@ -55,6 +55,10 @@ def parse(frame: bytes) -> Event | None:
     """The event of one frame (no blank line in it); None for a frame of comments only."""
     if frame.startswith(b"data: ") and frame.find(b"\n") < 0:
         return Event(b"", frame[6:])
+    if frame.startswith(b"event: "):
+        head, _, rest = frame.partition(b"\n")
+        if rest.startswith(b"data: ") and rest.find(b"\n") < 0:
+            return Event(head[7:], rest[6:])
     name, data = b"", []
     for line in frame.split(b"\n"):
         field, _, value = line.partition(b":")

@@ -157,7 +157,10 @@ def _without_reasoning(top: Top) -> dict[str, bytes | None]:
 
 
 def _message_without_reasoning(message: bytes) -> bytes | None:
-    """The message without its thinking blocks: itself when it has none, None when nothing else is in it."""
+    """The message without its thinking blocks: itself when it has none, None when nothing else is in it.
+
+    Unsigned thinking goes too: it was made by a model of another format, and Messages refuses it.
+    """
     if _role(message) != "assistant":
         return message
     content = spans(message).get("content")
