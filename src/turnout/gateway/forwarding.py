@@ -160,6 +160,8 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
     body = await response.read(REPLY_LIMIT)
     account.first_byte = time.monotonic()
     reply = model.codec.read_reply(body, request)
+    if model.format != request.format:
+        reply = msgspec.structs.replace(reply, id=serving.continuable(reply.id))
     serving.finished(account, reply.usage, reply.stop, reply.id)
     if request.settings.stream:
         # A stream was asked for and one body came: some servers do that.

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from turnout.conversation import Reply, unfold
 from turnout.routing.core import Answer
 from turnout.wire.codec import Codec, Request
@@ -27,8 +29,10 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
 
 async def play_reply(serving: "Serving", request: Request, reply: Reply, model_name: str) -> None:
     """A reply that is whole, committed before any of it goes out."""
-    await serving.commit(reply)
     own = reply.frames if reply.format == request.format else None
+    if own is None:
+        reply = replace(reply, id=serving.continuable(reply.id))
+    await serving.commit(reply)
     if not request.settings.stream:
         if own is not None and not reply.streamed:
             await send_body(serving, own)

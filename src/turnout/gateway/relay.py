@@ -7,6 +7,8 @@ turn has been committed, so that the next turn finds what this one left. A strea
 import time
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from turnout.conversation import ArgumentsDelta, Begin, Delta, End, Fault, Folding, PartBegin, Reply, TextDelta
 from turnout.errors import UpstreamError
 from turnout.gateway.accounts import Account
@@ -96,7 +98,8 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
                 held = deltas
                 continue
             if type(deltas[0]) is Begin:
-                reply_id = deltas[0].id
+                reply_id = serving.continuable(deltas[0].id)
+                deltas[0] = replace(deltas[0], id=reply_id)
             outlet.pinger = writer.ping
             outlet.fault = lambda error: writer.feed(Fault(error))
         if type(last) is Fault:

@@ -237,6 +237,10 @@ class Serving:
         request = self.request
         return request is not None and request.format == "openai_responses" and request.settings.store is not False
 
+    def continuable(self, reply_id: str) -> str:
+        """The id the client knows a reply by, so that it finds it again: an upstream's own where it is one of Responses."""
+        return f"resp_{self.id}" if self.keeps_reply and not reply_id.startswith("resp_") else reply_id
+
     @property
     def must_commit(self) -> bool:
         """Whether anything is to be remembered before the terminal goes out."""
