@@ -31,11 +31,16 @@ class Attended:
         "watcher",
     )
 
-    def __init__(self, receive: Callable[[], Awaitable[Any]], deadline_s: float | None) -> None:
+    def __init__(
+        self,
+        receive: Callable[[], Awaitable[Any]],
+        deadline_s: float | None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self.receive = receive
         self.began = self.silent_since = time.monotonic()
         self.deadline = None if deadline_s is None else self.began + deadline_s
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+        self.task: asyncio.Task[Any] | None = asyncio.current_task(loop)
         self.gone = False
         self.expired = False
         self.pulse: Callable[[], Awaitable[None]] | None = None

@@ -159,6 +159,13 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
         return
     body = await response.read(REPLY_LIMIT)
     account.first_byte = time.monotonic()
+    if model.format == request.format and not request.settings.stream and not serving.keeps_reply:
+        counted = model.codec.count_reply(body, request)
+        serving.finished(account, counted.usage, counted.stop, counted.id)
+        if serving.must_commit:
+            await serving.commit(None)
+        await send_body(serving, body)
+        return
     reply = model.codec.read_reply(body, request)
     if model.format != request.format:
         reply = msgspec.structs.replace(reply, id=serving.continuable(reply.id))

@@ -23,7 +23,7 @@ from turnout.pricing.prices import Prices
 from turnout.routing.core import TargetName
 from turnout.sessions.responses import ResponseStore
 from turnout.sessions.store import MemoryStore, SessionStore
-from turnout.upstream.credentials import Redactor
+from turnout.upstream.credentials import Redactor, header_text
 from turnout.upstream.http import Client
 from turnout.upstream.models import Model, Models, Transport
 from turnout.upstream.scripted import Script
@@ -49,6 +49,12 @@ class Gateway:
         self.responses = ResponseStore(ttl_s=config.sessions.ttl_s)
         self.attendant = Attendant(config.server.keepalive_after_s)
         self.client_keys: Mapping[str, str] = {}
+        self.route_headers = {
+            name: ((b"x-turnout-route", header_text(name)), (b"x-turnout-policy", route.policy.encode()))
+            for name, route in config.routes.items()
+        }
+        self.deadline_s = config.server.deadline_s
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.max_body = int(config.server.max_body_mib * 1024 * 1024)
         self.began = time.time()
         self.closing = False
@@ -81,6 +87,7 @@ class Gateway:
 
     def start(self) -> None:
         """Begin the background work; needs a running loop."""
+        self.loop = asyncio.get_running_loop()
         self.attendant.start()
 
     async def close(self) -> None:

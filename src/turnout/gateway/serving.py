@@ -32,8 +32,6 @@ from turnout.upstream.models import Model
 from turnout.wire.codec import Codec, Request
 from turnout.wire.drops import Drop
 
-_NOTHING_LOADED = Loaded()
-
 
 class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
@@ -41,6 +39,32 @@ class Serving:
     `request`, `route` and `decision` are None until that step has been reached. `overruled`: the explanation that replaces
     the router's when another target than its choice served.
     """
+
+    # Most of these are set once, by the step that finds them out.
+    body = b""
+    request: Request | None = None
+    route: Route | None = None
+    lane = Lane()
+    agent = AgentInfo()
+    signals = Signals()
+    conversation: Conversation | None = None
+    continued: StoredResponse | None = None
+    loaded = Loaded()
+    decision: Decision | None = None
+    decided_s = 0.0
+    overruled: Why | None = None
+    committed = False
+    target: TargetName | None = None
+    model_name = ""
+    upstream_format = ""
+    drops: tuple[Drop, ...] = ()
+    usage: Usage | None = None
+    stop = ""
+    response_id = ""
+    ended: Ended = "ok"
+    status = 200
+    error = ""
+    error_message = ""
 
     def __init__(
         self,
@@ -57,34 +81,10 @@ class Serving:
         self.receive = receive
         self.at = time.time()
         self.id = turn_id(self.at)
-        self.attended = Attended(receive, gateway.config.server.deadline_s)
+        self.attended = Attended(receive, gateway.deadline_s, gateway.loop)
         self.began = self.attended.began
         self.outlet = Outlet(send, self.attended)
-        self.body = b""
-        self.request: Request | None = None
-        self.route: Route | None = None
-        self.lane = Lane()
-        self.agent = AgentInfo()
-        self.signals = Signals()
-        self.conversation: Conversation | None = None
-        self.continued: StoredResponse | None = None
-        self.loaded = _NOTHING_LOADED
-        self.decision: Decision | None = None
-        self.decided_s = 0.0
-        self.overruled: Why | None = None
-        self.committed = False
         self.accounts: list[Account] = []
-        self.target: TargetName | None = None
-        self.model_name = ""
-        self.upstream_format = ""
-        self.drops: tuple[Drop, ...] = ()
-        self.usage: Usage | None = None
-        self.stop = ""
-        self.response_id = ""
-        self.ended: Ended = "ok"
-        self.status = 200
-        self.error = ""
-        self.error_message = ""
         self.response: list[bytes] | None = [] if gateway.keeps_bodies else None
 
     async def serve(self) -> None:
@@ -207,21 +207,15 @@ class Serving:
         """Decision headers of the response, as far as they are known."""
         head = [(b"x-turnout-turn", self.id.encode())]
         if self.route is not None:
-            head += self.route_head(self.route)
+            head += self.gateway.route_headers[self.route.name]
         why = self.overruled or (self.decision.why if self.decision is not None else None)
         if why is not None:
-            head += (
-                (b"x-turnout-target", header_text(self.target or "")),
-                (b"x-turnout-model", header_text(self.model_name)),
-                (b"x-turnout-source", why.source.encode()),
-            )
+            if self.target is not None:
+                head += self.gateway.models[self.target].headers
+            head.append((b"x-turnout-source", why.source.encode()))
         if self.drops:
-            head.append((b"x-turnout-dropped", str(len(self.drops)).encode()))
+            head.append((b"x-turnout-dropped", b"%d" % len(self.drops)))
         return head
-
-    def route_head(self, route: Route) -> list[tuple[bytes, bytes]]:
-        """The headers that depend on the route alone."""
-        return [(b"x-turnout-route", header_text(route.name)), (b"x-turnout-policy", route.policy.encode())]
 
     def finished(self, account: Account, usage: Usage | None, stop: str, reply_id: str) -> None:
         """A call's reply is whole and is what the client gets."""
@@ -327,8 +321,3 @@ def turn_id(at: float) -> str:
     """A unique id that sorts by time: milliseconds in 11 hex digits, then 13 random ones."""
     # An id is no secret, and asking the kernel for randomness costs more than the decision does.
     return f"t{int(at * 1000):011x}{random.getrandbits(52):013x}"
-
-
-def header_text(text: str) -> bytes:
-    """`text` as a header value: ASCII, one line."""
-    return text.encode("ascii", "replace").replace(b"\r", b"?").replace(b"\n", b"?")

@@ -31,12 +31,12 @@ class StageServed(Struct, frozen=True, tag="stage_served", tag_field="event"):
 
 
 class StageMemory(State, frozen=True):
-    """What the stage router remembers of a lane: the tier that served last, the turns the capable tier is still held for,
-    and the calls whose success ends that early."""
+    """What the stage router remembers of a lane: the tier that served last (a new lane counts as the efficient one's), the
+    turns the capable tier is still held for, and the calls whose success ends that early."""
 
     events: ClassVar[tuple[type[Struct], ...]] = (StageServed,)
 
-    tier: str = ""
+    tier: Tier = "efficient"
     hold: int = 0
     calls: tuple[str, ...] = ()
 
@@ -185,7 +185,7 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
                 _values(turn.signals, seen, memory.hold),
             ),
             fallbacks=self.capable_fallbacks if up else self.efficient_fallbacks,
-            edits=self._edits(tier, memory.tier, signalled),
+            edits=self._edits(tier, memory.tier if turn.lane.key else "", signalled),
             remember=self._remember(turn, tier, memory, armed, held, released) if turn.lane.key else (),
         )
 

@@ -32,19 +32,37 @@ _MAINTENANCE = frozenset({"compact", "memory_consolidation"})
 Headers = Mapping[bytes, bytes]
 
 
+_Found = tuple[Rung, str, str, AgentInfo]
+_MAIN = AgentInfo()
+_NAMING = frozenset(
+    {
+        b"x-turnout-session",
+        b"x-claude-code-session-id",
+        b"x-codex-turn-metadata",
+        b"session-id",
+        b"session_id",
+        b"thread-id",
+        b"thread_id",
+        b"conversation_id",
+        b"x-opencode-session",
+        b"x-session-affinity",
+        b"x-session-id",
+    }
+)
+"""Headers that can name a session; most programs send none of them."""
+
+
 def identify(
     headers: Headers, conversation: Conversation, settings: Settings, tenant: str = ""
 ) -> tuple[Lane, AgentInfo]:
     """The lane and agent of a request. `headers`: names in lower case."""
-    found = _explicit(headers) or _claude_code(headers, conversation) or _codex(headers) or _other(headers)
+    found: _Found | None = None
+    if not _NAMING.isdisjoint(headers):
+        found = _explicit(headers) or _claude_code(headers, conversation) or _codex(headers) or _other(headers)
     if found is None:
         found = _from_body(conversation, settings)
     rung, session, agent, info = found
     return Lane(tenant, _bounded(session), _bounded(agent), rung), info
-
-
-_Found = tuple[Rung, str, str, AgentInfo]
-_MAIN = AgentInfo()
 
 
 def _header(headers: Headers, name: bytes) -> str:

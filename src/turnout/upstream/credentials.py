@@ -69,6 +69,11 @@ _BACK = frozenset(
 _BACK_PREFIXES = (b"x-ratelimit-", b"anthropic-ratelimit-", b"anthropic-organization-", b"x-upstream-", b"x-codex-")
 
 
+def header_text(text: str) -> bytes:
+    """`text` as a header value: ASCII, one line."""
+    return text.encode("ascii", "replace").replace(b"\r", b"?").replace(b"\n", b"?")
+
+
 def fixed_headers(upstream: Upstream, key: str | None) -> Headers:
     """The headers every request to `upstream` carries: content type, credentials, the operator's own."""
     headers = [(b"content-type", b"application/json"), (b"user-agent", b"turnout")]

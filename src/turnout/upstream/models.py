@@ -13,7 +13,7 @@ from turnout.errors import UpstreamError
 from turnout.pricing.prices import Prices
 from turnout.pricing.rates import Rates
 from turnout.routing.core import TargetFacts, TargetName
-from turnout.upstream.credentials import Headers, Redactor, fixed_headers, passed_headers
+from turnout.upstream.credentials import Headers, Redactor, fixed_headers, header_text, passed_headers
 from turnout.upstream.health import Health
 from turnout.upstream.http import Timeouts, Url
 from turnout.upstream.retry import delay_s
@@ -67,6 +67,7 @@ class Model:
         "facts",
         "fixed",
         "format",
+        "headers",
         "health",
         "model_json",
         "name",
@@ -105,6 +106,7 @@ class Model:
         if target.effort:
             edits.append(Effort(target.effort))
         self.edits: tuple[Edit, ...] = tuple(edits)
+        self.headers = ((b"x-turnout-target", header_text(name)), (b"x-turnout-model", header_text(target.model)))
         self.health = Health()
         self._prices = prices
         rates = self.rates(time.time()) or Rates()

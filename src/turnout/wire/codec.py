@@ -4,7 +4,7 @@ To add a format: one module (or folder) that implements `Codec`, one line in `tu
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -27,6 +27,14 @@ class Written(Struct, frozen=True):
 
     body: bytes
     drops: tuple[Drop, ...] = ()
+
+
+class Counted(NamedTuple):
+    """What an account of a reply needs: its id, usage and stop."""
+
+    id: str
+    usage: Usage | None
+    stop: Stop
 
 
 class ErrorReply(Struct, frozen=True):
@@ -121,6 +129,10 @@ class Codec(Protocol):
 
     def read_reply(self, body: bytes, asked: Request | None = None) -> Reply:
         """A buffered reply. Raises UpstreamError: malformed, or the failure that a 200 carries in its body."""
+        ...
+
+    def count_reply(self, body: bytes, asked: Request | None = None) -> "Counted":
+        """What is kept of a buffered reply that is relayed as it is. Raises like `read_reply`."""
         ...
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written: ...

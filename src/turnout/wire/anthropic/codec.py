@@ -12,7 +12,7 @@ from turnout.wire.anthropic.reply import read_reply, write_reply
 from turnout.wire.anthropic.tally import MessagesTally
 from turnout.wire.anthropic.write_request import write_request
 from turnout.wire.anthropic.writer import MessagesWriter
-from turnout.wire.codec import ErrorReply, Request, Written
+from turnout.wire.codec import Counted, ErrorReply, Request, Written
 from turnout.wire.faults import upstream_error
 
 
@@ -35,6 +35,10 @@ class Messages:
 
     def read_reply(self, body: bytes, asked: Request | None = None) -> Reply:
         return read_reply(body, asked)
+
+    def count_reply(self, body: bytes, asked: Request | None = None) -> Counted:
+        reply = read_reply(body, asked)
+        return Counted(reply.id, reply.usage, reply.stop)
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written:
         return write_reply(reply, model)

@@ -8,11 +8,11 @@ from turnout.wire.chat.fault import read_error, write_error
 from turnout.wire.chat.outgoing import write_request
 from turnout.wire.chat.patch import ask_usage, patch
 from turnout.wire.chat.reader import ChatReader
-from turnout.wire.chat.reply import read_reply, write_reply
+from turnout.wire.chat.reply import count_reply, read_reply, write_reply
 from turnout.wire.chat.request import read_request
 from turnout.wire.chat.tally import ChatTally
 from turnout.wire.chat.writer import ChatWriter
-from turnout.wire.codec import ErrorReply, Request, Written
+from turnout.wire.codec import Counted, ErrorReply, Request, Written
 
 
 class ChatCodec:
@@ -42,6 +42,9 @@ class ChatCodec:
 
     def read_reply(self, body: bytes, asked: Request | None = None) -> Reply:
         return read_reply(body, asked)
+
+    def count_reply(self, body: bytes, asked: Request | None = None) -> Counted:
+        return count_reply(body, asked)
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written:
         return write_reply(reply, asked, model)

@@ -5,6 +5,7 @@ import uuid
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from turnout.conversation import (
     Citation,
@@ -31,12 +32,13 @@ from turnout.wire.chat.messages import (
 )
 from turnout.wire.chat.turns import NAME
 from turnout.wire.chat.usage import BROKEN, read_stop, read_usage, write_stop, write_usage
-from turnout.wire.codec import Request, Written
+from turnout.wire.codec import Counted, Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
 from turnout.wire.items import UNTRANSLATABLE
 from turnout.wire.names import Names, qualified
 
+_PLAIN_STOPS: dict[str | None, Stop] = {"stop": "end", "length": "length", "tool_calls": "tool_calls"}
 _TOP = frozenset(("id", "object", "created", "model", "choices", "usage"))
 _CHOICE = frozenset(("index", "message", "finish_reason", "stop_reason", "delta"))
 _MESSAGE = REPLY_FIELDS | {"annotations"}
@@ -62,6 +64,35 @@ def read_reply(body: bytes, asked: Request | None = None) -> Reply:
             raise upstream_error(None, (), value)
         raise malformed("it has no choices")
     return _read(value, choices, asked, body)
+
+
+class _CountedChoice(Struct):
+    finish_reason: str | None = None
+    message: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _CountedReply(Struct):
+    id: str = ""
+    choices: list[_CountedChoice] = []
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+_COUNTED = msgspec.json.Decoder(_CountedReply)
+
+
+def count_reply(body: bytes, asked: Request | None = None) -> Counted:
+    """Id, usage and stop of a whole Chat completion; what is not plain is read in full."""
+    try:
+        quick = _COUNTED.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        quick = _CountedReply()
+    if len(quick.choices) == 1 and quick.error is None and bytes(quick.choices[0].message).startswith(b"{"):
+        reason = quick.choices[0].finish_reason
+        if reason in _PLAIN_STOPS:
+            return Counted(quick.id, read_usage(quick.usage), _PLAIN_STOPS[reason])
+    reply = read_reply(body, asked)
+    return Counted(reply.id, reply.usage, reply.stop)
 
 
 def is_error(value: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnout.conversation import Edit, Format, Reply
 from turnout.errors import TurnoutError, UpstreamError
-from turnout.wire.codec import ErrorReply, Reader, Request, Tally, Writer, Written
+from turnout.wire.codec import Counted, ErrorReply, Reader, Request, Tally, Writer, Written
 from turnout.wire.responses.content import FORMAT
 from turnout.wire.responses.errors import read_error, write_error
 from turnout.wire.responses.patch import patch
@@ -36,6 +36,10 @@ class Responses:
 
     def read_reply(self, body: bytes, asked: Request | None = None) -> Reply:
         return read_reply(body, asked)
+
+    def count_reply(self, body: bytes, asked: Request | None = None) -> Counted:
+        reply = read_reply(body, asked)
+        return Counted(reply.id, reply.usage, reply.stop)
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written:
         return write_reply(reply, asked, model)
