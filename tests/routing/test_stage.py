@@ -159,9 +159,12 @@ def test_prompts_and_fallbacks_follow_the_tier() -> None:
 
 def test_nothing_is_written_while_nothing_changes() -> None:
     session = Session()
-    assert session.turn().remember != ()
+    assert session.turn().remember == ()
     session.edit()
     assert session.turn().remember == ()
+    session.fail()
+    session.fail()
+    assert session.turn().remember != ()
 
 
 def test_the_explanation_is_whole() -> None:

@@ -16,7 +16,6 @@ _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
-_MODEL_FIRST = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"model"[ \t\r\n]*:[ \t\r\n]*("[^"\\]*")')
 _WHITE = re.compile(rb"[ \t\r\n]*")
 _NESTED = re.compile(rb'[\[\]{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
@@ -118,9 +117,6 @@ def restamp(body: bytes, model: bytes, read: str | None = None) -> bytes:
     `read`: the model that a decoder has read from `body`, where known. It spares looking through a long body for a second
     `model`, which would be the one an upstream believes.
     """
-    early = _MODEL_FIRST.match(body)
-    if early is not None:
-        return body[: early.start(1)] + model + body[early.end(1) :]
     place = spans(body, "model").get("model")
     if place is None:
         return splice(body, {"model": model})
