@@ -15,7 +15,7 @@ from turnout.conversation.delta import (
     unfold,
 )
 from turnout.conversation.edits import DropForeignReasoning, Edit, Instruction, Note, apply
-from turnout.conversation.lazy import Lazy
+from turnout.conversation.lazy import Lazy, Sourced
 from turnout.conversation.parts import (
     FORMATS,
     Audio,
@@ -72,6 +72,7 @@ __all__ = [
     "Reply",
     "Role",
     "Settings",
+    "Sourced",
     "Stop",
     "Text",
     "TextDelta",

@@ -3,12 +3,24 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+import msgspec
+
 T = TypeVar("T")
 
 _UNREAD: Any = object()
 
 
-class Lazy(Sequence[T], Generic[T]):
+class Sourced:
+    """What can tell the JSON text it is read from, so that work done once for that text need not be done again."""
+
+    __slots__ = ()
+
+    def source(self) -> bytes:
+        """The text; b"" when there is none."""
+        return b""
+
+
+class Lazy(Sourced, Sequence[T], Generic[T]):
     """A read-only sequence over `raw` elements; `decode(raw_element, index)` makes the element, once.
 
     `text_of(raw_element)`: the JSON text of an element whose raw form is not that text itself. Compares equal to any sequence
@@ -24,6 +36,11 @@ class Lazy(Sequence[T], Generic[T]):
         self.text_of = text_of
         self._decode = decode
         self._made: list[T] | None = None
+
+    def source(self) -> bytes:
+        """The JSON text that the elements are read from, one after another; b"" when they do not come from JSON."""
+        raw = self.raw if self.text_of is None else [self.text_of(one) for one in self.raw]
+        return b"".join(raw) if len(raw) and isinstance(raw[0], msgspec.Raw | bytes) else b""
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -45,8 +62,14 @@ class Lazy(Sequence[T], Generic[T]):
         return item
 
     def __iter__(self) -> Iterator[T]:
-        for i in range(len(self.raw)):
-            yield self[i]
+        made = self._made
+        if made is None:
+            made = self._made = [_UNREAD] * len(self.raw)
+        decode, raw = self._decode, self.raw
+        for i, item in enumerate(made):
+            if item is _UNREAD:
+                item = made[i] = decode(raw[i], i)
+            yield item
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):

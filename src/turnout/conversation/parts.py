@@ -17,7 +17,7 @@ FORMATS: tuple[Format, ...] = ("openai_chat", "openai_responses", "anthropic_mes
 Extra: TypeAlias = dict[str, Any]
 
 
-class Media(Struct, frozen=True):
+class Media(Struct, frozen=True, gc=False):
     """Where bytes are: `base64` (data holds them), `url`, `file_id` (data is a vendor's id), `text` (data is plain text).
 
     `media_type` is a MIME type where known. `origin`: the format whose vendor issued a `file_id`.
@@ -29,7 +29,7 @@ class Media(Struct, frozen=True):
     origin: Format | None = None
 
 
-class Text(Struct, frozen=True, tag="text", tag_field="kind"):
+class Text(Struct, frozen=True, gc=False, tag="text", tag_field="kind"):
     """Text. `annotations`: citations in neutral form (`Citation`) or other annotations in the source's form."""
 
     text: str
@@ -38,7 +38,7 @@ class Text(Struct, frozen=True, tag="text", tag_field="kind"):
     extra: Extra = {}
 
 
-class Citation(Struct, frozen=True):
+class Citation(Struct, frozen=True, gc=False):
     """A URL citation. `start`, `end`: offsets in characters of the text part they belong to. `extra`: native remainder."""
 
     url: str
@@ -48,7 +48,7 @@ class Citation(Struct, frozen=True):
     extra: Extra = {}
 
 
-class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind"):
+class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", tag_field="kind"):
     """A model's reasoning.
 
     `text`: readable reasoning or its summary parts joined by blank lines (`summary` keeps the parts apart where the source
@@ -68,14 +68,14 @@ class Reasoning(Struct, frozen=True, tag="reasoning", tag_field="kind"):
     extra: Extra = {}
 
 
-class Image(Struct, frozen=True, tag="image", tag_field="kind"):
+class Image(Struct, frozen=True, gc=False, tag="image", tag_field="kind"):
     source: Media
     detail: str | None = None
     cache: dict[str, Any] | None = None
     extra: Extra = {}
 
 
-class Audio(Struct, frozen=True, tag="audio", tag_field="kind"):
+class Audio(Struct, frozen=True, gc=False, tag="audio", tag_field="kind"):
     """Audio. `source.media_type` is `audio/wav`, `audio/mp3`, ..."""
 
     source: Media
@@ -83,7 +83,7 @@ class Audio(Struct, frozen=True, tag="audio", tag_field="kind"):
     extra: Extra = {}
 
 
-class Document(Struct, frozen=True, tag="document", tag_field="kind"):
+class Document(Struct, frozen=True, gc=False, tag="document", tag_field="kind"):
     """A file given to the model. `name`: file name or title. `context`, `citations`: Anthropic's document options."""
 
     source: Media
@@ -94,7 +94,7 @@ class Document(Struct, frozen=True, tag="document", tag_field="kind"):
     extra: Extra = {}
 
 
-class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind"):
+class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", tag_field="kind"):
     """A model's call of a client's tool.
 
     `arguments`: for style `function` the JSON text exactly as the model wrote it ("" means no arguments were given and is
@@ -112,7 +112,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", tag_field="kind"):
     extra: Extra = {}
 
 
-class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind"):
+class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", tag_field="kind"):
     """What a tool returned. `is_error` is None where the format has no such flag. `text_only`: the source gave one string
     rather than a list of parts. `name`: the tool's name where the source repeats it."""
 
@@ -134,14 +134,14 @@ class ToolResult(Struct, frozen=True, tag="tool_result", tag_field="kind"):
         return "\n".join(p.text for p in self.parts if isinstance(p, Text))
 
 
-class Refusal(Struct, frozen=True, tag="refusal", tag_field="kind"):
+class Refusal(Struct, frozen=True, gc=False, tag="refusal", tag_field="kind"):
     """The model declined, in its own words."""
 
     text: str
     extra: Extra = {}
 
 
-class Opaque(Struct, frozen=True, tag="opaque", tag_field="kind"):
+class Opaque(Struct, frozen=True, gc=False, tag="opaque", tag_field="kind"):
     """A block or item that only its own format knows (server tools, built-in calls, compaction items, future types).
 
     `value`: the decoded JSON, key order kept. `type`: its type field. `visible`: text a person could read in its place.
@@ -158,7 +158,7 @@ Part: TypeAlias = Text | Reasoning | Image | Audio | Document | ToolCall | ToolR
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 
 
-class Message(Struct, frozen=True):
+class Message(Struct, frozen=True, gc=False):
     """One source unit: a Chat message, a Messages message, or a Responses item.
 
     Writers merge or split as their format asks: consecutive assistant units of Responses become one Chat message; tool
@@ -180,7 +180,7 @@ class Message(Struct, frozen=True):
         return "\n".join(p.text for p in self.parts if isinstance(p, Text))
 
 
-class Tool(Struct, frozen=True):
+class Tool(Struct, frozen=True, gc=False):
     """A tool the client offers.
 
     `style`: `function` (JSON schema in `parameters`), `custom` (free text input, grammar in `grammar`), or `server` (run by

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from turnout.conversation import Conversation, Lazy, Settings, Text, Tool
+from turnout.conversation import Conversation, Settings, Sourced, Text, Tool
 from turnout.routing.core import AgentInfo, Lane, Rung
 from turnout.signals.harness import real_user_text
 
@@ -200,8 +200,7 @@ def fingerprint(conversation: Conversation) -> str:
                 break
     if not opening:
         return ""
-    if len(conversation.tools):
-        digest.update(_tool_names(conversation.tools))
+    digest.update(_tool_names(conversation.tools))
     digest.update(opening.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
@@ -223,13 +222,13 @@ def _stable(text: str) -> bytes:
 
 
 def _tool_names(tools: Sequence[Tool]) -> bytes:
-    """A digest of the tools' names."""
-    raw = tools.raw if isinstance(tools, Lazy) else ()
-    key = hash(b"".join(raw)) if raw and isinstance(raw[0], msgspec.Raw) else None
+    """A digest of the tools' names; b"" when there are none."""
+    source = tools.source() if isinstance(tools, Sourced) else b""
+    key = hash(source) if source else None
     found = None if key is None else _names_of_tools.get(key)
     if found is None:
-        names = "\x1f".join([tool.name for tool in tools])
-        found = hashlib.blake2b(names.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        names = "\x1f".join([tool.name for tool in tools]).encode("utf-8", "surrogatepass")
+        found = hashlib.blake2b(names, digest_size=16).digest() if len(tools) else b""
         if key is not None:
             _remember(_names_of_tools, key, found)
     return found

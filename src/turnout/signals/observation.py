@@ -14,7 +14,7 @@ ErrorClass: TypeAlias = Literal["none", "informational", "capability", "critical
 agent's code, command or plan is wrong, or something must be diagnosed. critical: environment or provider broken."""
 
 
-class Observation(Struct, frozen=True, omit_defaults=True):
+class Observation(Struct, frozen=True, omit_defaults=True, gc=False):
     """One tool result.
 
     `message`, `part`: its place in the conversation. `error_kind`: a short stable name (`traceback`, `timeout`, `oom` ...).

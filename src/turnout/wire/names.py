@@ -37,23 +37,16 @@ def alias(name: str, namespace: str | None = None) -> str:
 class Names:
     """Restores what the client called its tools, from what an upstream of another format was told they are called."""
 
-    __slots__ = ("_tools",)
+    __slots__ = ("_offered", "_tools")
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
-        bare: dict[str, list[Tool]] = {}
-        for tool in tools:
-            if tool.style == "server":
-                continue
-            self._tools[alias(tool.name, tool.namespace)] = tool
-            bare.setdefault(tool.name, []).append(tool)
-        # Models sometimes answer with the bare name of a namespaced tool: accept it where it can mean only one.
-        for name, owners in bare.items():
-            if len(owners) == 1:
-                self._tools.setdefault(name, owners[0])
+        self._offered = tools
+        self._tools: dict[str, Tool] | None = None  # most replies call nothing: then no tool is looked at
 
     def find(self, name: str) -> Tool | None:
         """The client's tool that an upstream means by `name`."""
+        if self._tools is None:
+            self._tools = _by_name(self._offered)
         return self._tools.get(name)
 
     def restore(self, call: ToolCall) -> ToolCall:
@@ -61,7 +54,7 @@ class Names:
 
         A call of a custom tool that went out as a function with one `input` argument gets its raw input back.
         """
-        tool = self._tools.get(call.name)
+        tool = self.find(call.name)
         if tool is None or call.namespace is not None:
             return call
         if tool.style == "custom" and call.style == "function":
@@ -71,6 +64,21 @@ class Names:
         if tool.name == call.name and tool.namespace is None:
             return call
         return msgspec.structs.replace(call, name=tool.name, namespace=tool.namespace)
+
+
+def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    bare: dict[str, list[Tool]] = {}
+    for tool in tools:
+        if tool.style == "server":
+            continue
+        found[alias(tool.name, tool.namespace)] = tool
+        bare.setdefault(tool.name, []).append(tool)
+    # Models sometimes answer with the bare name of a namespaced tool: accept it where it can mean only one.
+    for name, owners in bare.items():
+        if len(owners) == 1:
+            found.setdefault(name, owners[0])
+    return found
 
 
 def custom_input(arguments: str) -> str:

@@ -1,9 +1,10 @@
 """Content of Messages -> parts: the usual blocks in one typed pass, anything new or odd block by block."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, Struct
 
 from turnout.conversation import (
     Citation,
@@ -22,7 +23,6 @@ from turnout.errors import ClientError
 from turnout.wire.anthropic.shapes import (
     BLOCKS,
     CONTENT,
-    Block,
     DocumentBlock,
     ImageBlock,
     RedactedBlock,
@@ -49,7 +49,7 @@ def read_content(raw: Raw, path: str, index: int = -1) -> tuple[tuple[Part, ...]
         content = CONTENT.decode(raw)
         if isinstance(content, str):
             return (Text(content),), True
-        return tuple([_part(block, _NOTHING) for block in content]), False
+        return tuple([_PART[type(block)](block) for block in content]), False
     except (msgspec.ValidationError, _Odd):
         pass
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -71,26 +71,7 @@ class _Odd(Exception):
 _NOTHING: Extra = {}
 
 
-def _part(block: Block, extra: Extra) -> Part:
-    kind = type(block)
-    if kind is TextBlock:
-        return text_part(block, extra)  # type: ignore[arg-type]  # mypy does not narrow by `type() is`
-    if kind is ToolUseBlock:
-        return _call(block, extra)  # type: ignore[arg-type]
-    if kind is ToolResultBlock:
-        return _result(block, extra)  # type: ignore[arg-type]
-    if isinstance(block, ThinkingBlock):
-        return Reasoning(block.thinking, signature=block.signature, origin="anthropic_messages", extra=extra)
-    if isinstance(block, RedactedBlock):
-        return Reasoning(redacted=True, encrypted=block.data, origin="anthropic_messages", extra=extra)
-    if isinstance(block, ImageBlock):
-        return Image(_media(block.source, None), cache=block.cache_control, extra=extra)
-    assert isinstance(block, DocumentBlock)
-    source = _media(block.source, "application/pdf")
-    return Document(source, block.title, block.context, block.citations, block.cache_control, extra)
-
-
-def text_part(block: TextBlock, extra: Extra) -> Text:
+def text_part(block: TextBlock, extra: Extra = _NOTHING) -> Text:
     """A text block as a part."""
     annotations = tuple(map(citation, block.citations)) if block.citations else ()
     return Text(block.text, annotations, block.cache_control, extra)
@@ -107,16 +88,16 @@ def citation(value: dict[str, Any]) -> Citation:
     return Citation(url if isinstance(url, str) else "", title if isinstance(title, str) else None, None, None, rest)
 
 
-def _call(block: ToolUseBlock, extra: Extra) -> ToolCall:
+def _call(block: ToolUseBlock, extra: Extra = _NOTHING) -> ToolCall:
     arguments = str(block.input, "utf-8")
     if arguments[:1] != _OPEN_BRACE:
         raise _Odd
     if block.caller is not UNSET:
         extra = {**extra, "caller": block.caller}
-    return ToolCall(block.id, block.name, arguments, cache=block.cache_control, extra=extra)
+    return ToolCall(block.id, block.name, arguments, "function", None, None, block.cache_control, extra)
 
 
-def _result(block: ToolResultBlock, extra: Extra) -> ToolResult:
+def _result(block: ToolResultBlock, extra: Extra = _NOTHING) -> ToolResult:
     content = block.content
     parts: tuple[Part, ...]
     if isinstance(content, str):
@@ -124,10 +105,38 @@ def _result(block: ToolResultBlock, extra: Extra) -> ToolResult:
     elif content is None:
         parts, text_only = (), True
     else:
-        parts, text_only = tuple([_part(inner, _NOTHING) for inner in content]), False
+        parts, text_only = tuple([_PART[type(inner)](inner) for inner in content]), False
     return ToolResult(
-        block.tool_use_id, parts, block.is_error, text_only=text_only, cache=block.cache_control, extra=extra
+        block.tool_use_id, parts, block.is_error, "function", None, text_only, None, block.cache_control, extra
     )
+
+
+def _thinking(block: ThinkingBlock, extra: Extra = _NOTHING) -> Reasoning:
+    return Reasoning(block.thinking, signature=block.signature, origin="anthropic_messages", extra=extra)
+
+
+def _redacted(block: RedactedBlock, extra: Extra = _NOTHING) -> Reasoning:
+    return Reasoning(redacted=True, encrypted=block.data, origin="anthropic_messages", extra=extra)
+
+
+def _image(block: ImageBlock, extra: Extra = _NOTHING) -> Image:
+    return Image(_media(block.source, None), cache=block.cache_control, extra=extra)
+
+
+def _document(block: DocumentBlock, extra: Extra = _NOTHING) -> Document:
+    source = _media(block.source, "application/pdf")
+    return Document(source, block.title, block.context, block.citations, block.cache_control, extra)
+
+
+_PART: dict[type[Struct], Callable[..., Part]] = {
+    TextBlock: text_part,
+    ToolUseBlock: _call,
+    ToolResultBlock: _result,
+    ThinkingBlock: _thinking,
+    RedactedBlock: _redacted,
+    ImageBlock: _image,
+    DocumentBlock: _document,
+}
 
 
 def _media(source: dict[str, Any], default: str | None) -> Media:
@@ -176,7 +185,7 @@ def _careful_block(raw: bytes | Raw, path: str) -> Part:
             result.tool_use_id, nested, result.is_error, text_only=False, cache=result.cache_control, extra=extra
         )
     try:
-        return _part(_typed(shape, known, path), extra)
+        return _PART[shape](_typed(shape, known, path), extra)
     except _Odd:
         if kind == "tool_use":
             raise ClientError(f"{path}.input: expected an object", param=f"{path}.input") from None

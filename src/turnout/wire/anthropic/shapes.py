@@ -68,18 +68,18 @@ class LooseRequest(KnownFields):
     messages: list[LooseMessage]  # type: ignore[assignment]  # the same fields, unknown ones allowed
 
 
-class TextBlock(Struct, tag="text", tag_field="type", forbid_unknown_fields=True):
+class TextBlock(Struct, tag="text", tag_field="type", forbid_unknown_fields=True, gc=False):
     text: str
     cache_control: Cache = None
     citations: list[dict[str, Any]] | None = None
 
 
-class ImageBlock(Struct, tag="image", tag_field="type", forbid_unknown_fields=True):
+class ImageBlock(Struct, tag="image", tag_field="type", forbid_unknown_fields=True, gc=False):
     source: dict[str, Any]
     cache_control: Cache = None
 
 
-class DocumentBlock(Struct, tag="document", tag_field="type", forbid_unknown_fields=True):
+class DocumentBlock(Struct, tag="document", tag_field="type", forbid_unknown_fields=True, gc=False):
     source: dict[str, Any]
     title: str | None = None
     context: str | None = None
@@ -87,16 +87,16 @@ class DocumentBlock(Struct, tag="document", tag_field="type", forbid_unknown_fie
     cache_control: Cache = None
 
 
-class ThinkingBlock(Struct, tag="thinking", tag_field="type", forbid_unknown_fields=True):
+class ThinkingBlock(Struct, tag="thinking", tag_field="type", forbid_unknown_fields=True, gc=False):
     thinking: str
     signature: str | None = None
 
 
-class RedactedBlock(Struct, tag="redacted_thinking", tag_field="type", forbid_unknown_fields=True):
+class RedactedBlock(Struct, tag="redacted_thinking", tag_field="type", forbid_unknown_fields=True, gc=False):
     data: str
 
 
-class ToolUseBlock(Struct, tag="tool_use", tag_field="type", forbid_unknown_fields=True):
+class ToolUseBlock(Struct, tag="tool_use", tag_field="type", forbid_unknown_fields=True, gc=False):
     id: str
     name: str
     input: Raw
@@ -107,7 +107,7 @@ class ToolUseBlock(Struct, tag="tool_use", tag_field="type", forbid_unknown_fiel
 Nested = TextBlock | ImageBlock | DocumentBlock
 
 
-class ToolResultBlock(Struct, tag="tool_result", tag_field="type", forbid_unknown_fields=True):
+class ToolResultBlock(Struct, tag="tool_result", tag_field="type", forbid_unknown_fields=True, gc=False):
     tool_use_id: str
     content: str | list[Nested] | None = None
     is_error: bool | None = None
@@ -127,7 +127,7 @@ BLOCKS: dict[str, type[Struct]] = {
 }
 
 
-class LooseTool(Struct):
+class LooseTool(Struct, gc=False):
     """A tool the client runs itself (`type` absent or `custom`)."""
 
     name: str = ""
@@ -138,7 +138,7 @@ class LooseTool(Struct):
     type: str | None = None
 
 
-class ToolShape(LooseTool, forbid_unknown_fields=True):
+class ToolShape(LooseTool, forbid_unknown_fields=True, gc=False):
     pass
 
 

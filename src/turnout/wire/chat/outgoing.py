@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from turnout.conversation import Conversation, Format, Lazy, Settings, Text, Tool, ToolChoice
+from turnout.conversation import Conversation, Format, Lazy, Settings, Sourced, Text, Tool, ToolChoice
 from turnout.errors import ClientError
 from turnout.wire.chat.content import FORMAT
 from turnout.wire.chat.messages import write_message
@@ -12,10 +12,14 @@ from turnout.wire.chat.settings import write_settings
 from turnout.wire.chat.tools import write_choice, write_tool
 from turnout.wire.chat.turns import NAME, NO_CACHE, write_turns
 from turnout.wire.codec import Request, Written
-from turnout.wire.drops import Drops
+from turnout.wire.drops import Drop, Drops
 from turnout.wire.names import alias
+from turnout.wire.renderings import Renderings
 
 _ENCODER = msgspec.json.Encoder()
+_REMEMBERED: Renderings[tuple[msgspec.Raw, tuple[Drop, ...]]] = Renderings(1 << 20)
+"""Tools as written, by their source: every turn of a session offers the same ones."""
+
 _INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
@@ -75,6 +79,16 @@ def _own_tools(conversation: Conversation, settings: Settings, value: dict[str, 
 def _tools(conversation: Conversation, settings: Settings, value: dict[str, Any], drops: Drops) -> None:
     """Tools and choice of another format; the choice goes when no tool is left."""
     choice = settings.tool_choice
+    tools = conversation.tools
+    source = tools.source() if isinstance(tools, Sourced) and (choice is None or choice.mode != "allowed") else b""
+    known = _REMEMBERED.get((conversation.format, source)) if source else None
+    if known is not None:
+        value["tools"], found = known
+        drops.found += found
+        if choice is not None:
+            value["tool_choice"] = _choice(choice)
+        return
+    before = len(drops.found)
     kept = []
     lost: list[str] = []
     for index, tool in enumerate(conversation.tools):
@@ -104,6 +118,10 @@ def _tools(conversation: Conversation, settings: Settings, value: dict[str, Any]
         value.pop("parallel_tool_calls", None)
         return
     value["tools"] = kept
+    if source and not lost:
+        written = msgspec.Raw(_ENCODER.encode(kept))
+        size = len(source) + len(written)
+        _REMEMBERED.put((conversation.format, source), (written, tuple(drops.found[before:])), size)
     if choice is not None:
         value["tool_choice"] = _choice(choice)
 

@@ -190,7 +190,9 @@ class _Turns:
         if call_id in self._waiting:
             path = self._path(message, index, i)
             raise ClientError(f"{path}: two calls have the id {call.id!r}", param=path, code="duplicate_tool_call_id")
-        name = self._name(call)
+        name = self._names.get(call.name) if call.namespace is None else None
+        if name is None:
+            name = self._name(call)
         arguments = call.arguments or "{}"
         if call.style == "custom":
             arguments = custom_arguments(call.arguments)
@@ -203,15 +205,17 @@ class _Turns:
         else:
             turn = self._turn = {"role": "assistant", "content": None}
         self._turn_of = index
-        turn.setdefault("tool_calls", []).append(value)
+        calls = turn.get("tool_calls")
+        if calls is None:
+            turn["tool_calls"] = [value]
+        else:
+            calls.append(value)
         self._waiting[call_id] = name
 
     def _name(self, call: ToolCall) -> str:
-        if call.namespace is not None:
-            return alias(call.name, call.namespace)
-        name = self._names.get(call.name)
-        if name is None:
-            name = self._names[call.name] = alias(call.name)
+        name = alias(call.name, call.namespace)
+        if call.namespace is None:
+            self._names[call.name] = name
         return name
 
     def _reasoning(self, part: Reasoning, path: str) -> None:
@@ -235,7 +239,7 @@ class _Turns:
         media: list[dict[str, Any]] = []
         for i, part in enumerate(message.parts):
             if isinstance(part, ToolResult):
-                self._result(part, self._path(message, index, i), left, media)
+                self._result(part, message, index, i, left, media)
             elif isinstance(part, Text):
                 if part.cache is not None or part.extra:
                     self._text_drops(part, self._path(message, index, i))
@@ -243,7 +247,7 @@ class _Turns:
             else:
                 left.append(self._content(part, self._path(message, index, i)))
         blocks = media + left
-        if blocks or not message.parts:
+        if blocks or not message.parts:  # else results only
             value: dict[str, Any] = {"role": "user", "content": _compact(blocks)}
             if message.name is not None:
                 value["name"] = message.name
@@ -253,20 +257,35 @@ class _Turns:
             else:
                 self._say(value)
 
-    def _result(self, result: ToolResult, path: str, left: list[Any], media: list[dict[str, Any]]) -> None:
-        self._close_turn()
-        if result.cache is not None:
-            self._drops.drop(f"{path}.cache_control", NO_CACHE)
-        if result.extra:
-            self._drops.extras(path, result.extra, NAME)
-        text = self._result_text(result, path, media)
+    def _result(
+        self, result: ToolResult, message: Message, index: int, i: int, left: list[Any], media: list[dict[str, Any]]
+    ) -> None:
+        if self._turn is not None:
+            self._close_turn()
+        parts = result.parts
+        if (
+            len(parts) == 1
+            and type(part := parts[0]) is Text
+            and part.cache is None
+            and result.cache is None
+            and not (part.extra or result.extra or result.is_error)
+        ):
+            text = part.text  # nearly every result: nothing to report, so no path is needed
+        else:
+            path = self._path(message, index, i)
+            if result.cache is not None:
+                self._drops.drop(f"{path}.cache_control", NO_CACHE)
+            if result.extra:
+                self._drops.extras(path, result.extra, NAME)
+            text = self._result_text(result, path, media)
         call_id = original_id(result.call_id)
         if self._waiting.pop(call_id, None) is None:
+            path = self._path(message, index, i)
             self._drops.downgrade(path, "the result of a call that is not in the conversation is told as text")
             left.append({"type": "text", "text": f"[result of tool call {result.call_id}]\n{text}"})
             return
         self.out.append({"role": "tool", "tool_call_id": call_id, "content": text})
-        if not self._waiting:
+        if self._late and not self._waiting:
             self._settle()
 
     def _result_text(self, result: ToolResult, path: str, media: list[dict[str, Any]]) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import msgspec
 
-from turnout.conversation import Conversation, Extra, Opaque, Tool, ToolChoice
+from turnout.conversation import Conversation, Extra, Opaque, Sourced, Tool, ToolChoice
 from turnout.errors import ClientError
 from turnout.wire.drops import Drops
 from turnout.wire.names import alias
@@ -15,7 +15,7 @@ CARRIERS = frozenset({"additional_tools", "tool_search_output"})
 """Input items that make tools available from their place on."""
 
 
-class Tools(Sequence[Tool]):
+class Tools(Sourced, Sequence[Tool]):
     """The tools of a request, read on first access: one namespace holds many, so they cannot be read one by one.
 
     `raw`: the `tools` array as it came (None when absent). `carried`: the tools found in input items.
@@ -38,6 +38,10 @@ class Tools(Sequence[Tool]):
                 found += (t for t in carried if (t.namespace, t.name, t.style) not in seen)
             self._made = tuple(found)
         return self._made
+
+    def source(self) -> bytes:
+        """The JSON text that the tools are read from."""
+        return b"".join([self.raw or b"", *[raw for _, raw in self._carriers]])
 
     def __len__(self) -> int:
         return len(self._read())
