@@ -414,8 +414,8 @@ def test_what_lost_its_counterpart_becomes_text_unless_the_server_may_hold_it():
     assert "42" in items[0]["content"]
     assert '{"a":1}' in items[1]["content"]
     assert [(d.path, d.how) for d in done.drops] == [
-        ("messages[0].content[0]", "downgraded"),
-        ("messages[1].content[0]", "downgraded"),
+        ("messages[0]", "downgraded"),
+        ("messages[1].tool_calls[0]", "downgraded"),
     ]
     kept = written(conversation, previous_response_id="resp_1")["input"]
     assert [i["type"] for i in kept] == ["function_call_output", "function_call", "message"]
@@ -432,6 +432,22 @@ def test_thinking_of_another_provider_is_left_out_and_the_text_around_it_kept():
     assert b"secret" not in done.body
     assert [i["content"] for i in msgspec.json.decode(done.body)["input"]] == ["visible"]
     assert [d.path for d in done.drops] == ["messages[0].content[0]", "messages[0].content[2]"]
+
+
+def test_reasoning_of_a_chat_model_is_left_out_where_its_source_had_it():
+    parts = (Reasoning("hm", origin="openai_chat", details=[{"type": "reasoning.text"}]), Text("x"), ToolCall("c", "f"))
+    messages = (
+        Message("assistant", parts),
+        Message("tool", (ToolResult("c", (Text("ok", cache={"type": "ephemeral"}),)),)),
+    )
+    done = RESPONSES.write_request(
+        Request("openai_chat", Conversation(messages, format="openai_chat"), Settings(model="m"))
+    )
+    assert [d.path for d in done.drops] == [
+        "messages[0].reasoning_content",
+        "messages[0].reasoning_details",
+        "messages[1].content[0].cache_control",
+    ]
 
 
 def test_an_unknown_block_is_given_as_its_json_never_raw():

@@ -207,7 +207,7 @@ def echo_instructions(asked: Request) -> str | None:
 def write_reply(reply: Reply, asked: Request, model: str) -> Written:
     """See `Codec.write_reply`."""
     drops = Drops()
-    native = reply.format in (FORMAT, None)
+    native = reply.format == FORMAT
     ids = Ids(reply.id)
     output = output_items(reply.parts, ids, drops)
     refused = any(isinstance(p, Refusal) for p in reply.parts)

@@ -114,6 +114,9 @@ def _paired(units: list[_Unit]) -> list[_Unit]:
     return paired
 
 
+_CHAT_REASONING = {"reasoning": "reasoning", "both": "reasoning", "details": "reasoning_details"}
+
+
 class _Items:
     def __init__(self, conversation: Conversation, drops: Drops) -> None:
         self.units: list[_Unit] = []
@@ -137,16 +140,30 @@ class _Items:
         content: list[Part] = []
         places: list[str] = []
         for i, part in enumerate(message.parts):
-            at = path if self.native and not whole else f"{path}.content[{i}]"
+            at = self._place(message, i, path, whole)
             if isinstance(part, Reasoning | ToolCall | ToolResult) or self._is_item(part, whole):
                 self._content(message, content, places, extra)
                 content, places = [], []
                 self._item(part, message, at)
             else:
                 content.append(part)
-                places.append(f"{path}.content[{i}]")
+                places.append(at if not self.native else f"{path}.content[{i}]")
         if content or not message.parts:
             self._content(message, content, places, extra)
+
+    def _place(self, message: Message, index: int, path: str, whole: bool) -> str:
+        """Where part `index` of a message stood in the source."""
+        if self.format == "openai_chat":
+            part = message.parts[index]
+            if isinstance(part, ToolResult):
+                return path
+            if isinstance(part, Reasoning):
+                return f"{path}.{_CHAT_REASONING.get(str(part.extra.get('field')), 'reasoning_content')}"
+            calls = sum(isinstance(p, ToolCall) for p in message.parts[:index])
+            if isinstance(part, ToolCall):
+                return f"{path}.tool_calls[{calls}]"
+            return f"{path}.content[{index - calls - sum(isinstance(p, Reasoning) for p in message.parts[:index])}]"
+        return path if self.native and not whole else f"{path}.content[{index}]"
 
     @staticmethod
     def _is_item(part: Part, whole: bool) -> bool:
@@ -215,7 +232,8 @@ class _Items:
         changes: dict[str, Any] = {}
         extra = getattr(part, "extra", None)
         if extra:
-            self.drops.extras(path, extra, US)
+            if not isinstance(part, Reasoning):  # there it only says in which field the source had the text
+                self.drops.extras(path, extra, US)
             changes["extra"] = {}
         if isinstance(part, Text) and part.annotations:
             changes["annotations"] = self._citations(part, path)
@@ -264,13 +282,16 @@ class _Items:
     def _reasoning(self, part: Reasoning, status: dict[str, Any], path: str) -> None:
         if part.origin == "anthropic_messages" or part.redacted:
             self.drops.drop(path, "thinking is readable only by the model that wrote it")
-            return
-        if needs_seal(part):
+        elif part.origin != FORMAT and not self.native:
+            # An item without a payload needs the id of a stored one, which does not exist: servers refuse it.
+            self.drops.drop(path, f"{US} takes back only reasoning of its own")
             if part.details is not None:
-                self.drops.drop(f"{path}.reasoning_details", f"{US} has no such field")
-            part = Reasoning(part.text, part.summary, origin=part.origin)
-        if part.text or part.encrypted or (self.native and part.id is not None):
-            self.units.append(_Unit(reasoning_item(part, part.id if part.origin == FORMAT else None, status)))
+                self.drops.drop(f"{path.partition('.')[0]}.reasoning_details", f"{US} has no such field")
+        else:
+            if needs_seal(part):
+                part = Reasoning(part.text, part.summary, origin=part.origin)
+            if part.text or part.encrypted or (self.native and part.id is not None):
+                self.units.append(_Unit(reasoning_item(part, part.id if part.origin == FORMAT else None, status)))
 
     def _id(self, call_id: str) -> str:
         if self.native:
