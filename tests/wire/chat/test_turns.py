@@ -408,3 +408,9 @@ def test_state_kept_by_a_responses_server_is_refused() -> None:
 def test_the_developer_role_for_servers_that_do_not_know_it() -> None:
     found = messages(R, Message("developer", (Text("rule"),)), user(Text("hi")), developer_role="system")
     assert found[0]["role"] == "system"
+
+
+def test_items_that_are_no_content_leave_no_message():
+    carrier = Message("developer", (Opaque(R, "additional_tools", {"type": "additional_tools", "tools": []}),))
+    trigger = user(Opaque(R, "compaction_trigger", {"type": "compaction_trigger"}))
+    assert messages(R, carrier, user(Text("hi")), trigger) == [{"role": "user", "content": "hi"}]

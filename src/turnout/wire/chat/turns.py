@@ -115,6 +115,9 @@ class _Turns:
     def add(self, message: Message, index: int) -> None:
         if message.extra:
             self._drops.extras(f"{self._root}[{index}]", message.extra, NAME)
+        parts = message.parts
+        if len(parts) == 1 and type(parts[0]) is Opaque and parts[0].type in CONTROL:
+            return  # no content: what it says is in the tools already, or means nothing here
         role = message.role
         if role == "assistant":
             self._assistant(message, index)

@@ -22,7 +22,7 @@ from turnout.errors import ClientError
 from turnout.wire.body import fields
 from turnout.wire.codec import Request
 from turnout.wire.responses.content import FORMAT, decoded, fault, rest, text_or_none
-from turnout.wire.responses.reading import kind_of, read_item, role_of
+from turnout.wire.responses.reading import ROLES, kind_of, read_item, role_of
 from turnout.wire.responses.tools import CARRIERS, Tools, read_choice
 
 
@@ -145,6 +145,17 @@ def _whole(text: str, index: int) -> Message:
     return Message("user", (Text(text),), flat=True)
 
 
+_COMMON: dict[tuple[str | None, str | None], Role] = {
+    **{(kind, role): role for kind in ("message", None) for role in ROLES.values()},
+    ("reasoning", None): "assistant",
+    ("function_call", None): "assistant",
+    ("custom_tool_call", None): "assistant",
+    ("function_call_output", None): "tool",
+    ("custom_tool_call_output", None): "tool",
+}
+"""Roles of the items that requests are made of, known without a closer look."""
+
+
 def _index(raw: Raw, index: int, carriers: list[tuple[int, Raw]]) -> Role:
     try:
         shape = _SHAPE.decode(raw)
@@ -152,11 +163,11 @@ def _index(raw: Raw, index: int, carriers: list[tuple[int, Raw]]) -> Role:
         raise invalid(error, f"input[{index}]") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise fault(f"input[{index}]", f"not valid JSON: {error}") from None
-    kind = shape.type
-    if kind == "message" and shape.role == "user":
-        return "user"
+    known = _COMMON.get((shape.type, shape.role))
+    if known is not None:
+        return known
     path = f"input[{index}]"
-    kind = kind_of(kind, shape.role, shape.id is not UNSET, path)
+    kind = kind_of(shape.type, shape.role, shape.id is not UNSET, path)
     if kind in CARRIERS:
         carriers.append((index, raw))
     return role_of(kind, shape.role, path)
