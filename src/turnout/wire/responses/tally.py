@@ -54,7 +54,6 @@ class ResponsesTally:
 
     __slots__ = (
         "_asked",
-        "_called",
         "_kept",
         "_seen",
         "_tail",
