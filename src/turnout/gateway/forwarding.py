@@ -7,6 +7,7 @@ import msgspec
 
 from turnout.errors import ClientError, TurnoutError, UpstreamError
 from turnout.gateway.accounts import Account
+from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
 from turnout.gateway.playing import play_reply, send_body
@@ -129,7 +130,8 @@ def prepared_for(serving: "Serving", request: Request, route: Route, model: Mode
             code="unsupported_feature",
             param="conversation",
         )
-    prepared = prepare(request, model, decision.edits, rewrite=rewrite, settings=settings)
+    edits = (*hygiene(request, model, reasoners(serving.loaded.states)), *decision.edits)
+    prepared = prepare(request, model, edits, rewrite=rewrite, settings=settings)
     if prepared.drops and route.strict:
         refuse_drops(prepared.drops)
     return prepared
@@ -159,6 +161,7 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
         return
     body = await response.read(REPLY_LIMIT)
     account.first_byte = time.monotonic()
+    serving.reasoned = shows_reasoning(body)
     if model.format == request.format and not request.settings.stream and not serving.keeps_reply:
         counted = model.codec.count_reply(body, request)
         serving.finished(account, counted.usage, counted.stop, counted.id)

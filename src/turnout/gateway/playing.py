@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from turnout.conversation import Reply, unfold
+from turnout.conversation import Reasoning, Reply, unfold
 from turnout.routing.core import Answer
 from turnout.wire.codec import Codec, Request
 
@@ -19,6 +19,7 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     model = serving.gateway.models[decision.target]
     serving.served_by(model)
     reply = decision.reply
+    serving.reasoned = any(isinstance(part, Reasoning) for part in reply.parts)
     for account in reversed(serving.accounts):
         if account.model is model and not account.error and account.reply == reply.id:
             account.served = True

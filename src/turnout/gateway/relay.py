@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from turnout.conversation import ArgumentsDelta, Begin, Delta, End, Fault, Folding, PartBegin, Reply, TextDelta
+from turnout.conversation import (
+    ArgumentsDelta,
+    Begin,
+    Delta,
+    End,
+    Fault,
+    Folding,
+    PartBegin,
+    Reasoning,
+    Reply,
+    TextDelta,
+)
 from turnout.errors import UpstreamError
 from turnout.gateway.accounts import Account
+from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Opened
 from turnout.wire.codec import Request
 
@@ -33,6 +45,8 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             kept.append(chunk)
         if account.first_byte is None:
             account.first_byte = time.monotonic()
+        if not serving.reasoned:
+            serving.reasoned = shows_reasoning(chunk)
         if held:
             data = held + data
             held = b""
@@ -109,6 +123,8 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         if folding is not None:
             for delta in deltas:
                 folding.feed(delta)
+        if not serving.reasoned:
+            serving.reasoned = any(type(d) is PartBegin and type(d.part) is Reasoning for d in deltas)
         ended = type(last) is End
         if type(last) is End:
             serving.finished(account, last.usage, last.stop, reply_id)

@@ -11,6 +11,7 @@ import msgspec
 from turnout.conversation import Conversation, Fault, Message, Reply, Usage
 from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError
 from turnout.gateway.accounts import Account
+from turnout.gateway.artefacts import reasoned, reasoners
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
 from turnout.gateway.config import Route
@@ -36,8 +37,8 @@ from turnout.wire.drops import Drop
 class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
 
-    `request`, `route` and `decision` are None until that step has been reached. `overruled`: the explanation that replaces
-    the router's when another target than its choice served.
+    `request`, `route` and `decision` are None until that step has been reached. `reasoned`: the reply holds reasoning.
+    `overruled`: the explanation that replaces the router's when another target than its choice served.
     """
 
     # Most of these are set once, by the step that finds them out.
@@ -54,6 +55,7 @@ class Serving:
     decided_s = 0.0
     overruled: Why | None = None
     committed = False
+    reasoned = False
     target: TargetName | None = None
     model_name = ""
     upstream_format = ""
@@ -238,7 +240,7 @@ class Serving:
     @property
     def must_commit(self) -> bool:
         """Whether anything is to be remembered before the terminal goes out."""
-        return bool(self.decision is not None and self.decision.remember) or self.keeps_reply
+        return bool(self.decision is not None and self.decision.remember) or self.reasoned or self.keeps_reply
 
     async def commit(self, reply: Reply | None) -> None:
         """Remember the decision's events and the response; the next turn may come the moment the terminal is out."""
@@ -246,6 +248,8 @@ class Serving:
             return
         self.committed = True
         conversation, events = self.conversation, self.decision.remember
+        if self.reasoned and self.target is not None and self.target not in reasoners(self.loaded.states):
+            events = (*events, reasoned(self.target))
         if events and self.lane.key:
             await self.gateway.sessions.commit(self.lane, conversation, self.signals.compacted, events)
         if reply is not None and reply.id and self.keeps_reply and self.target is not None:

@@ -105,10 +105,19 @@ def passed_headers(
             )
         allowed = allowed | _FORWARDED_AUTH[VENDOR[upstream.format]] | {b"user-agent"}
     passing = [h for h in client if h[0] in allowed]
+    if upstream.betas is not None:
+        passing = [h if h[0] != b"anthropic-beta" else (h[0], known_betas(h[1], upstream.betas)) for h in passing]
+        passing = [h for h in passing if h[1]]
     if not passing:
         return fixed
     names = {h[0] for h in passing}
     return (*(h for h in fixed if h[0] not in names), *passing)
+
+
+def known_betas(value: bytes, known: Iterable[str]) -> bytes:
+    """The flags of an `anthropic-beta` header that an upstream knows."""
+    names = {name.encode() for name in known}
+    return b",".join(flag for flag in (part.strip() for part in value.split(b",")) if flag in names)
 
 
 def returned_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -1,6 +1,7 @@
 """The configured targets, opened: each knows its wire format, its address and credentials, its health."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
@@ -19,8 +20,12 @@ from turnout.upstream.http import Timeouts, Url
 from turnout.upstream.retry import delay_s
 from turnout.upstream.target import Target, Upstream
 from turnout.wire import CODECS
+from turnout.wire.anthropic.thinking import fit_thinking
+from turnout.wire.chat import CHAT
 from turnout.wire.codec import Codec, Request, Written
+from turnout.wire.drops import Drop
 
+_HOUR_MARK = re.compile(rb'("cache_control"\s*:\s*\{[^{}]*?"ttl"\s*:\s*)"1h"')
 ERROR_BODY_LIMIT = 256 * 1024
 _PATHS: Mapping[Format, str] = {
     "openai_chat": "/chat/completions",
@@ -65,6 +70,7 @@ class Model:
         "edits",
         "extra_body",
         "facts",
+        "fits",
         "fixed",
         "format",
         "headers",
@@ -95,6 +101,7 @@ class Model:
         self.transport = transport
         self.url = Url(address(upstream))
         self.fixed: Headers = fixed_headers(upstream, key)
+        self.fits = upstream.format == "anthropic_messages" and (target.thinking or target.cache_ttl) is not None
         self.timeouts = Timeouts(
             connect_s=upstream.connect_s, first_byte_s=upstream.first_byte_s, idle_s=upstream.idle_s
         )
@@ -133,7 +140,24 @@ class Model:
 
     def write_request(self, request: Request) -> Written:
         """`request` in this target's format."""
-        return self.codec.write_request(request, default_max_tokens=self.target.max_tokens)
+        target = self.target
+        if self.format == "openai_chat":
+            return CHAT.write_request(
+                request, reasoning_content=target.reasoning_content, developer_role=target.developer_role
+            )
+        return self.codec.write_request(request, default_max_tokens=target.max_tokens)
+
+    def fit(self, body: bytes) -> tuple[bytes, tuple[Drop, ...]]:
+        """A Messages body as this target takes it: its way of thinking, its cache lifetimes; and what that changed."""
+        target = self.target
+        drops: tuple[Drop, ...] = ()
+        if target.thinking is not None:
+            body, drops = fit_thinking(body, target.thinking)
+        if target.cache_ttl == "5m" and b'"1h"' in body:
+            body, times = _HOUR_MARK.subn(rb'\1"5m"', body)
+            if times:
+                drops += (Drop("cache_control.ttl", "downgraded", "the target caches for 5 minutes only"),)
+        return body, drops
 
     async def open(
         self,

@@ -54,6 +54,9 @@ def prepare(
         )
         written = model.write_request(Request(request.format, conversation, wanted))
         body, drops = written.body, written.drops
+    if model.fits:
+        body, changed = model.fit(body)
+        drops += changed
     if model.extra_body:
         body = with_extra(body, model.extra_body)
     if request.settings.stream if stream is None else stream:

@@ -15,7 +15,9 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     belong to). `auth`: how the key is sent; `auto` is what the format's own vendor wants. `headers`: extra request headers,
     none that carries credentials. `body`: fields put into every request (shallow; the caller's own win). `script`: instead of
     a server, a file of replies to play (see upstream.scripted). `max_retries`: extra attempts for what may be retried.
-    `connect_s`: longest wait for a connection, seconds. `first_byte_s`: longest wait for the response head, seconds.
+    `betas`: the
+    `anthropic-beta` flags it knows, the others are left out (default: all pass). `connect_s`: longest wait for a connection,
+    seconds. `first_byte_s`: longest wait for the response head, seconds.
     `idle_s`: longest silence between bytes of a body, seconds. `max_connections`: connections open at once.
     """
 
@@ -32,6 +34,7 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     first_byte_s: float = 300.0
     idle_s: float = 120.0
     max_connections: int = 1024
+    betas: tuple[str, ...] | None = None
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,11 +55,14 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     """A model on an upstream.
 
     `upstream`: where it is served. `model`: the id its server knows it by. `price`: its own price, instead of the snapshot's.
-    `extra_body`: fields put into every request (shallow; the caller's own win). `context_window`: tokens. `max_tokens`: output
-    limit stated where a format demands one and the client gave none. `prompt`: instruction put before the client's.
-    `effort`: reasoning effort asked for instead of the client's. `capabilities`: what it can do (`tools`, `images`, `documents`,
-    `audio`, `reasoning`, `structured_output`); undeclared = everything. `reasoning_content`: the server wants earlier reasoning
-    back in `reasoning_content`. `price_id`: the id to look up in the price snapshot when `model` is a private name.
+    `price_id`: the id to look up in the price snapshot when `model` is a private name. `extra_body`: fields put into every
+    request (shallow; the caller's own win). `context_window`: tokens. `max_tokens`: output limit stated where a format demands
+    one and the client gave none. `prompt`: instruction put before the client's. `effort`: reasoning effort asked for instead
+    of the client's. `capabilities`: what it can do (`tools`, `images`, `documents`, `audio`, `reasoning`,
+    `structured_output`); undeclared = everything. `reasoning_content`: the server wants earlier reasoning back in
+    `reasoning_content`. `developer_role`: the role of developer messages where its Chat template knows only `system`.
+    `thinking`: how a Messages model takes thinking (`adaptive`, `budget`, or `none`; default: as the client says).
+    `cache_ttl`: `5m` shortens 1-hour cache marks for an upstream that refuses them.
     """
 
     upstream: str
@@ -70,3 +76,6 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     effort: str = ""
     capabilities: tuple[str, ...] | None = None
     reasoning_content: bool = False
+    developer_role: Literal["developer", "system"] = "developer"
+    thinking: Literal["adaptive", "budget", "none"] | None = None
+    cache_ttl: Literal["5m"] | None = None
