@@ -1,6 +1,7 @@
 """`turnout demo`: the whole of it, and that its decisions follow the recorded tool results."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import msgspec
 import pytest
 
 from turnout.cli import demo as command
-from turnout.cli import gateways
+from turnout.cli import exits, gateways
+from turnout.cli.app import run
 from turnout.demo.session import Result, lay_out, load
 
 pytest.importorskip("anthropic")
@@ -48,8 +50,8 @@ def test_the_bill_is_the_sum_of_its_turns(told):
 
 def test_each_run_starts_with_a_cold_cache(told):
     bill = told["bill"]
-    for run in ("all_capable", "all_efficient"):
-        assert 0 < bill[run]["cached"] < bill[run]["prompt"]
+    for alone in ("all_capable", "all_efficient"):
+        assert 0 < bill[alone]["cached"] < bill[alone]["prompt"]
     assert bill["all_capable"]["written"] > 0
 
 
@@ -83,3 +85,22 @@ def test_a_person_sees_turns_reasons_and_the_bill(tmp_path):
     assert done.returncode == 0, done.stderr
     for text in ("repeated_failure", "all-capable", "against all-capable", "turnout init", "turnout launch codex"):
         assert text in done.stdout
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    assert run(["demo"]) == exits.USAGE
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == ["error: this needs anthropic; pip install 'turnout[demo]'"]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_served_demo_ends_with_its_gateway(end):
+    command = [sys.executable, "-m", "turnout", "demo", "--json", "--serve"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        url = json.loads(process.stdout.readline())["url"]
+        assert gateways.alive(url)
+        process.send_signal(end)
+        assert process.wait(30) == exits.OK
+    assert not gateways.alive(url)
