@@ -1,9 +1,11 @@
 """`turnout demo`: recorded sessions through a real gateway, with nothing to set up."""
 
+import contextlib
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,11 +47,15 @@ def demo(
         with gateways.started(file) as url:
             console = None if as_json else _console()
             told = _run(url, sessions, console, 0.0 if fast or as_json else PAUSE_S)
-            if as_json:
-                output.emit(told)
-                sys.stdout.flush()
-            if serve:
-                _stay(url)
+            with _until_stopped(serve):
+                if as_json:
+                    output.emit(told)
+                    sys.stdout.flush()
+                if serve:
+                    output.say(
+                        f"\nThe gateway stays on {url} until Ctrl-C; `turnout turns --url {url}` lists its turns."
+                    )
+                    _stay()
 
 
 def _run(url: str, sessions: "list[Session]", console: "Console | None", pause_s: float) -> dict[str, Any]:
@@ -152,13 +158,20 @@ def _console() -> "Console":
     return console
 
 
-def _stay(url: str) -> None:
-    output.say(f"\nThe gateway stays on {url} until Ctrl-C; `turnout turns --url {url}` lists what it routed.")
+@contextlib.contextmanager
+def _until_stopped(serve: bool) -> Iterator[None]:
+    """What runs until a person stops it ends well when it is stopped."""
     try:
-        while True:
-            time.sleep(3600)
+        yield
     except KeyboardInterrupt:
+        if not serve:
+            raise
         output.say("stopped")
+
+
+def _stay() -> None:
+    while True:
+        time.sleep(3600)
 
 
 def _interrupted(*_: object) -> None:
