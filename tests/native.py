@@ -449,6 +449,8 @@ def plain(body: Body) -> Body:
     kept = {k: v for k, v in body.items() if v is not None and not (k == "stream" and v is False)}
     if not kept.get("instructions", True):
         del kept["instructions"]
+    if kept.get("stream_options") == {"include_usage": False}:
+        del kept["stream_options"]
     if isinstance(kept.get("stop"), str):
         kept["stop"] = [kept["stop"]]
     if "max_tokens" in kept and "tools" in kept:  # Messages: the type of an ordinary tool may be left out

@@ -15,7 +15,7 @@ MIXED = Message("assistant", (Reasoning("r"), Text("a"), Text("b"), ToolCall("1"
         ("openai_chat", MIXED, 1, "messages[3].content[0]"),
         ("openai_chat", MIXED, 2, "messages[3].content[1]"),
         ("openai_chat", MIXED, 4, "messages[3].tool_calls[1]"),
-        ("openai_chat", Message("assistant", (Reasoning("r", details=[]),)), 0, "messages[3].reasoning_details"),
+        ("openai_chat", Message("assistant", (Reasoning(details=[{}]),)), 0, "messages[3].reasoning_details"),
         ("openai_chat", Message("assistant", (Text("a"),), flat=True), 0, "messages[3].content"),
         ("openai_chat", Message("assistant", (Refusal("a"),)), 0, "messages[3].refusal"),
         ("openai_chat", Message("tool", (ToolResult("1"),)), 0, "messages[3]"),

@@ -25,9 +25,10 @@ def _chat(at: str, message: Message, part: int) -> str:
     parts = message.parts
     it = parts[part]
     if isinstance(it, Reasoning):
-        if it.details is not None:
+        field = it.extra.get("field")
+        if field == "details" or (it.details is not None and not it.text):
             return f"{at}.reasoning_details"
-        return f"{at}.reasoning" if it.extra.get("field") == "reasoning" else f"{at}.reasoning_content"
+        return f"{at}.reasoning" if field == "reasoning" else f"{at}.reasoning_content"
     if isinstance(it, ToolCall):
         return f"{at}.tool_calls[{sum(isinstance(p, ToolCall) for p in parts[:part])}]"
     if isinstance(it, ToolResult):

@@ -217,7 +217,11 @@ def write_reply(reply: Reply, asked: Request, model: str) -> Written:
     drops = Drops()
     native = reply.format == FORMAT
     ids = Ids(reply.id)
-    parts = reply.parts if native else tuple(_known(part, i, drops) for i, part in enumerate(reply.parts))
+    parts = (
+        reply.parts
+        if reply.format in (FORMAT, None)
+        else tuple(_known(part, i, drops) for i, part in enumerate(reply.parts))
+    )
     output = output_items(parts, ids, drops)
     refused = any(isinstance(p, Refusal) for p in reply.parts)
     status, incomplete = ending(reply.stop, reply.stop_detail if native else None, refused)
