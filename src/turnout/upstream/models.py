@@ -193,7 +193,8 @@ class Model:
                 health.abandoned()
                 raise
             wait = None
-            if attempt < self.upstream.max_retries:
+            # A probe of a target that is cooling down is one call: whether it fails is all that is asked.
+            if attempt < self.upstream.max_retries and not health.cooling_until:
                 wait = delay_s(error, attempt, None if until is None else until - time.monotonic())
             if wait is None:
                 health.failed(error, time.monotonic())
