@@ -12,6 +12,7 @@ from turnout.errors import ConfigError
 from turnout.gateway.app import application
 from turnout.gateway.config import Config
 from turnout.gateway.opened import Gateway
+from turnout.gateway.stopping import Server
 
 
 def run(config: Config, host: str = "127.0.0.1", port: int = 4000, *, log_level: str = "") -> None:
@@ -27,7 +28,7 @@ def run(config: Config, host: str = "127.0.0.1", port: int = 4000, *, log_level:
 
 async def _serve(config: Config, listening: socket.socket, log_level: str) -> None:
     gateway = Gateway.open(config)
-    server = uvicorn.Server(server_config(gateway, config, log_level))
+    server = Server(server_config(gateway, config, log_level), config.server.shutdown_s)
     spare_the_collector()
     host, port = listening.getsockname()[:2]
     print(f"turnout: serving {len(config.routes)} routes on http://{host}:{port}", file=sys.stderr, flush=True)
@@ -58,7 +59,6 @@ def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.C
         date_header=False,
         proxy_headers=False,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=int(config.server.shutdown_s),
         backlog=2048,
     )
 
