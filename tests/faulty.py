@@ -5,7 +5,7 @@ events, then silence), `cut` (first events, then closes), `cut-length` (a body s
 `html`, `half-event`, `utf8` (invalid bytes), `empty` (200, no body), `s429`, `s429-forever`, `s500`, `s400`, `s401` (echoes
 the key it was sent), `overflow`, `overflow-stream` (inside a 200 stream), `flaky` (fails every other request), `slow` (2 s of
 silence), `silent-N` (N seconds of silence, then ok), `error-late` (an error event after content), `json-stream` (one body
-though a stream was asked for).
+though a stream was asked for), `linger` (a whole stream whose end is never told).
 """
 
 import json
@@ -149,6 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.chunk(events[2].replace(b"well", b"we\xff\xfel"))
         for event in events[2:]:
             self.chunk(event)
+        if kind == "linger":
+            self.wait_for_client(30)
+            return
         self.chunk(b"")
 
     def wait_for_client(self, seconds: float) -> bool:

@@ -15,6 +15,7 @@ TICK_S = 0.25
 class Attended:
     """One turn under attendance. The turn's task is cancelled when the client is `gone` or the turn `expired`.
 
+    `reading`: the turn itself still receives its request, so that nobody else may.
     `silent_since`: monotonic time of the last bytes sent. `pulse`: sends a sign of life; None = the client gets none.
     """
 
@@ -25,6 +26,7 @@ class Attended:
         "gone",
         "pulse",
         "pulsing",
+        "reading",
         "receive",
         "silent_since",
         "task",
@@ -41,6 +43,7 @@ class Attended:
         self.began = self.silent_since = time.monotonic()
         self.deadline = None if deadline_s is None else self.began + deadline_s
         self.task: asyncio.Task[Any] | None = asyncio.current_task(loop)
+        self.reading = True
         self.gone = False
         self.expired = False
         self.pulse: Callable[[], Awaitable[None]] | None = None
@@ -50,6 +53,10 @@ class Attended:
     def spoke(self) -> None:
         """Bytes went out to the client."""
         self.silent_since = time.monotonic()
+
+    def answered(self) -> None:
+        """The client has got everything: what it does from now on no longer matters to the turn."""
+        self.task = None
 
 
 class Attendant:
@@ -88,9 +95,11 @@ class Attendant:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            now = time.monotonic()
-            for turn in tuple(self._turns):
-                self._look(turn, now)
+            self._look_at_all(time.monotonic())
+
+    def _look_at_all(self, now: float) -> None:
+        for turn in tuple(self._turns):
+            self._look(turn, now)
 
     def _look(self, turn: Attended, now: float) -> None:
         task = turn.task
@@ -100,7 +109,7 @@ class Attendant:
             turn.expired = True
             task.cancel()
         else:
-            if turn.watcher is None and now - turn.began >= TICK_S:
+            if turn.watcher is None and not turn.reading and now - turn.began >= TICK_S:
                 turn.watcher = asyncio.create_task(_watch(turn))
             if turn.pulse is not None and now - turn.silent_since >= self.keepalive_after_s:
                 turn.silent_since = now

@@ -40,6 +40,7 @@ class Outlet:
         length = (b"content-length", b"%d" % len(body))
         await self._send({"type": "http.response.start", "status": status, "headers": [*headers, length, *self.head]})
         await self._send({"type": "http.response.body", "body": body})
+        self._attended.answered()
 
     async def write(self, data: bytes, last: bool = False) -> None:
         """Bytes of a stream; the head goes out before the first."""
@@ -48,6 +49,8 @@ class Outlet:
         self.content_sent = True
         self.closed = last
         await self._stream(data, last)
+        if last:
+            self._attended.answered()
 
     async def pulse(self) -> None:
         """A sign of life; it leaves the choice of target open."""

@@ -1,5 +1,6 @@
 """Everything that is not a model call: listings, counts, health, metrics, the ledger, outcomes, decisions without calls."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -46,18 +47,22 @@ def pages(gateway: Gateway) -> Starlette:
     ]
     routes: list[BaseRoute] = [Route("/", page.root, methods=["GET", "HEAD"])]
     for path, methods, handler in table:
-        routes += [Route(prefix + path, guarded(handler), methods=methods) for prefix in ("/v1", "")]
+        routes += [Route(prefix + path, guarded(gateway, handler), methods=methods) for prefix in ("/v1", "")]
     return Starlette(routes=routes, exception_handlers={404: page.missing, 405: page.missing})
 
 
-def guarded(handler: Handler) -> Handler:
-    """`handler` with errors answered in the caller's dialect."""
+def guarded(gateway: Gateway, handler: Handler) -> Handler:
+    """`handler` with errors answered in the caller's dialect, its own faults too."""
 
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
         except TurnoutError as error:
             return error_response(error, dialect(request))
+        except Exception as error:
+            # The boundary of the cold pages, as `Serving.serve` is that of turns.
+            gateway.internal_error(error)
+            return error_response(TurnoutError(f"internal error ({type(error).__name__})"), dialect(request))
 
     return answer
 
@@ -108,7 +113,11 @@ class Pages:
     async def _body(self, request: Request) -> bytes:
         headers = dict(request.scope["headers"])
         try:
-            return await read_body(request.receive, headers, self.gateway.max_body)
+            async with asyncio.timeout(self.gateway.config.server.deadline_s):
+                return await read_body(request.receive, headers, self.gateway.max_body)
+        except TimeoutError:
+            message = "the request body did not arrive in time; send it again"
+            raise ClientError(message, status=408, code="request_timeout") from None
         except ClientGone:
             raise ClientError("the client hung up", status=499, code="client_gone") from None
 

@@ -4,7 +4,9 @@ Nothing goes out before the first content, so that another target can still take
 turn has been committed, so that the next turn finds what this one left. A stream that breaks raises UpstreamError.
 """
 
+import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,12 +26,14 @@ from turnout.conversation import (
 from turnout.errors import UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
-from turnout.upstream.models import Opened
+from turnout.upstream.models import Answering, Opened
 from turnout.wire.codec import Request
 
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
 
+LINGER_S = 0.5
+"""How long an upstream may take to end a response whose terminal has come."""
 _CONTENT = frozenset({PartBegin, TextDelta, ArgumentsDelta, End})
 
 
@@ -53,7 +57,10 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
         if tally.error is not None:
             await _last_words(serving, data)
             raise tally.error
-        if tally.ended or not (outlet.content_sent or tally.started):
+        if tally.ended:
+            held = data + await _rest(response, tally.feed)
+            break
+        if not (outlet.content_sent or tally.started):
             held = data
             continue
         if data:
@@ -70,6 +77,19 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
         await serving.commit(_folded(serving, request, kept) if kept is not None else None)
     serving.keep_response(held)
     await outlet.write(held, last=True)
+
+
+async def _rest(response: Answering, feed: Callable[[bytes], bytes]) -> bytes:
+    """What follows the terminal. It means nothing, and some servers never end it; a response that does end leaves a
+    connection that can be used again."""
+    data = b""
+    try:
+        async with asyncio.timeout(LINGER_S):
+            while (chunk := await response.next()) is not None:
+                data += feed(chunk)
+    except (TimeoutError, UpstreamError):
+        response.abort()
+    return data
 
 
 async def _last_words(serving: "Serving", data: bytes) -> None:
@@ -136,6 +156,5 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
             await outlet.write(data, last=ended)
         if ended:
             break
-    while chunk is not None:
-        # Whatever follows the terminal means nothing; reading to the end lets the connection be used again.
-        chunk = await response.next()
+    if chunk is not None:
+        await _rest(response, bytes)

@@ -93,8 +93,9 @@ class Serving:
         """Serve the turn to its end; nothing but the server's own cancellation escapes."""
         self.gateway.metrics.in_flight += 1
         try:
-            self.body = await read_body(self.receive, self.by_name, self.gateway.max_body)
             self.gateway.attendant.enter(self.attended)
+            self.body = await read_body(self.receive, self.by_name, self.gateway.max_body)
+            self.attended.reading = False
             await self._turn()
         except TurnoutError as error:
             await self._fail(error)
@@ -235,7 +236,8 @@ class Serving:
 
     def continuable(self, reply_id: str) -> str:
         """The id the client knows a reply by, so that it finds it again: an upstream's own where it is one of Responses."""
-        return f"resp_{self.id}" if self.keeps_reply and not reply_id.startswith("resp_") else reply_id
+        own = reply_id.startswith("resp_") and len(reply_id) <= 64
+        return f"resp_{self.id}" if self.keeps_reply and not own else reply_id
 
     @property
     def must_commit(self) -> bool:
@@ -280,13 +282,16 @@ class Serving:
                 task.uncancel()
             if self.attended.gone:
                 self._client_gone()
+            elif self.attended.reading:
+                message = "the request body did not arrive in time; send it again"
+                await self._fail(ClientError(message, status=408, code="request_timeout"))
             else:
                 seconds = self.gateway.config.server.deadline_s
                 await self._fail(UpstreamError("timeout", f"the turn took longer than {seconds:g} s", status=504))
             return
+        # The server is shutting down. The turn is this task's whole work, so the cancellation ends here.
         await self._fail(UpstreamError("unavailable", "the gateway is shutting down", status=503, retry_after_s=1.0))
         self.error = "shutdown"
-        raise asyncio.CancelledError
 
     async def _fail(self, error: TurnoutError) -> None:
         """Answer with an error in the client's dialect: with a status while nothing has gone out, in the stream after."""

@@ -36,7 +36,7 @@ class ResponseStore:
         self,
         *,
         ttl_s: float = 24 * 3600.0,
-        max_count: int = 20_000,
+        max_count: int = 10_000,
         max_bytes: int = 64 << 20,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -120,8 +120,7 @@ class MessagesReader:
         usage = head.get("usage")
         self._usage = usage if isinstance(usage, dict) else None
         extra = {k: v for k, v in head.items() if k not in _HEAD and v is not None}
-        named = str(head.get("id") or ""), str(head.get("model") or "")
-        out.append(Begin(*named, None, read_usage(usage), extra, "anthropic_messages"))
+        out.append(Begin(str(head.get("id") or ""), str(head.get("model") or ""), None, read_usage(usage), extra))
 
     def _start_block(self, event: BlockStart, out: list[Delta]) -> None:
         if event.index in self._open:
@@ -135,7 +134,7 @@ class MessagesReader:
         """Make `growth` the part that is being sent, with what it has so far."""
         if not self._began:
             self._began = True
-            out.append(Begin(format="anthropic_messages"))
+            out.append(Begin())
         growth.lead(self._count, out)
         self._count += 1
 
@@ -169,7 +168,7 @@ class MessagesReader:
                 self._stop_block(index, out)
         if not self._began:
             self._began = True
-            out.append(Begin(format="anthropic_messages"))
+            out.append(Begin())
         details = last.delta.get("stop_details")
         extra = stated_extra({k: v for k, v in last.delta.items() if k not in _DELTA})
         if last.context_management is not None:

@@ -59,10 +59,9 @@ class ChatTally:
             self._buffered(tail)
         kept = tail if whole else self._scan(tail) if tail else b""
         if not self.ended:
-            broken = not whole and bool(tail.strip()) and _broken(tail)
-            if not whole and (self._finish is None or broken):
-                self.error = self.error or malformed("the stream ended before the answer was finished")
-                kept = b"" if broken else kept
+            if not whole and self._finish is None:
+                self.error = malformed("the stream ended before the answer was finished")
+                kept = b"" if _broken(tail) else kept
             # A failure is a terminal only once `fault` has written it.
             self.ended = self.error is None
         self._ragged = bool(kept) and not kept.endswith(b"\n\n")
@@ -126,19 +125,15 @@ class ChatTally:
             self._settle()
             return True
         try:
-            return self._decoded(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # Relayed as it is; the client sees what the upstream sent.
-            self.error = self.error or malformed("an event of the stream is not valid JSON")
-            return True
-
-    def _decoded(self, data: bytes) -> bool:
-        try:
             chunk = DECODER.decode(data)
         except msgspec.ValidationError:
             value = msgspec.json.decode(data)
             if isinstance(value, dict) and is_error(value):
                 self._fail(upstream_error(None, (), value))
+            return True
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # Relayed as it is; the client sees what the upstream sent.
+            self.error = self.error or malformed("an event of the stream is not valid JSON")
             return True
         return self._chunk(chunk, data)
 
@@ -228,10 +223,10 @@ def _frames(whole: bytes) -> list[bytes]:
 def _broken(tail: bytes) -> bool:
     """Whether the last event was cut before its end."""
     parsed = parse(tail.strip(b"\r\n"))
-    if parsed is None or parsed.data.strip() == _DONE:
-        return parsed is None and not tail.startswith(b":")
+    if parsed is None:
+        return True
     try:
         msgspec.json.decode(parsed.data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return True
     return False

@@ -203,7 +203,6 @@ class ResponsesReader:
                 text_of(response.get("id")),
                 text_of(response.get("model")),
                 int(created) if isinstance(created, int | float) else None,
-                format="openai_responses",
             )
         )
 
