@@ -442,3 +442,20 @@ def bodies(format: Format) -> st.SearchStrategy[Body]:
 def encoded(body: Body) -> bytes:
     """The bytes of a body."""
     return msgspec.json.encode(body)
+
+
+def plain(body: Body) -> Body:
+    """`body` without members that say what their absence says too."""
+    kept = {k: v for k, v in body.items() if v is not None and not (k == "stream" and v is False)}
+    if not kept.get("instructions", True):
+        del kept["instructions"]
+    if kept.get("stream_options") == {"include_usage": False}:
+        del kept["stream_options"]
+    if isinstance(kept.get("stop"), str):
+        kept["stop"] = [kept["stop"]]
+    if "max_tokens" in kept and "tools" in kept:  # Messages: the type of an ordinary tool may be left out
+        kept["tools"] = [
+            {k: v for k, v in tool.items() if (k, v) != ("type", "custom") or "input_schema" not in tool}
+            for tool in kept["tools"]
+        ]
+    return kept

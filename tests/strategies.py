@@ -33,7 +33,9 @@ from turnout.conversation import (
 )
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=16)
-words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=16).filter(str.strip)
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=16).map(str.strip).filter(bool)
+"""Text that begins and ends with something to see: Messages takes no trailing space at the end of an answer begun."""
+
 names = st.from_regex(r"[a-zA-Z][a-zA-Z0-9_-]{0,20}", fullmatch=True)
 counts = st.integers(0, 10**7)
 json_scalars = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(-1e6, 1e6), text)

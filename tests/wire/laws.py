@@ -1,6 +1,8 @@
 """What the laws compare: the essence of conversations and replies, free of what formats spell differently."""
 
-from typing import Any
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,7 +19,11 @@ from turnout.conversation import (
     ToolResult,
     fold,
 )
+from turnout.errors import TurnoutError
 from turnout.wire.codec import Codec, Reader, Request
+from turnout.wire.names import alias, custom_arguments
+
+T = TypeVar("T")
 
 MINIMAL: dict[Format, dict[str, Any]] = {
     "openai_chat": {"messages": [{"role": "user", "content": "hi"}]},
@@ -34,23 +40,42 @@ def asked(codec: Codec, *, stream: bool = True, usage: bool = True, **more: Any)
     return codec.read_request(msgspec.json.encode(body))
 
 
-def arguments(text: str) -> Any:
-    """What a call's arguments mean."""
+def attempt(action: Callable[[], T], *refusals: type[TurnoutError]) -> tuple[T | None, Any]:
+    """What `action` gives, or the typed refusal it raised; any other exception is a failure of the test."""
+    try:
+        return action(), None
+    except refusals as refusal:
+        return None, refusal
+
+
+def arguments(call: ToolCall) -> Any:
+    """What a call's arguments mean, whether as a function's or as raw input."""
+    text = call.arguments if call.style == "function" else custom_arguments(call.arguments)
     return msgspec.json.decode(text) if text else {}
 
 
 def said(conversation: Conversation) -> list[tuple[Any, ...]]:
-    """Who said, called and answered what, in order, whatever the messages it was put in."""
+    """Who said, called and answered what, in order, whatever the messages it was put in.
+
+    Instructions are left out (see `instructions`). Of parallel calls, all calls come before all results: formats differ in
+    whether a result stands right behind its call.
+    """
     found: list[tuple[Any, ...]] = []
     for message in conversation.messages:
+        if message.role in ("system", "developer"):
+            continue
         for part in message.parts:
             if isinstance(part, Text):
                 found.append((message.role, part.text))
             elif isinstance(part, ToolCall):
-                found.append(("call", part.id, part.name, part.style, arguments(part.arguments)))
+                found.append(("call", part.id, part.name, arguments(part)))
             elif isinstance(part, ToolResult):
                 found.append(("result", part.call_id, part.text))
-    return found
+    return [x for _, group in groupby(found, _kind) for x in sorted(group, key=lambda x: x[0] == "result")]
+
+
+def _kind(entry: tuple[Any, ...]) -> bool:
+    return entry[0] in ("call", "result")
 
 
 def instructions(conversation: Conversation) -> list[str]:
@@ -69,7 +94,7 @@ def answered(reply: Reply) -> dict[str, Any]:
     return {
         "reasoning": "".join(p.text for p in reply.parts if isinstance(p, Reasoning)),
         "text": reply.text,
-        "calls": [(c.id, c.name, c.style, arguments(c.arguments)) for c in reply.calls],
+        "calls": [(c.id, alias(c.name, c.namespace), arguments(c)) for c in reply.calls],
         "stop": reply.stop,
         "usage": None
         if usage is None

@@ -70,7 +70,7 @@ def test_text_usage_and_stop() -> None:
     found = deltas(stream)
     in_order(found)
     assert found == [
-        Begin("c1", "m", 7),
+        Begin("c1", "m", 7, format="openai_chat"),
         PartBegin(0, Text("")),
         TextDelta(0, "Hel"),
         TextDelta(0, "lo"),
@@ -413,4 +413,4 @@ def test_stream_then_fold_is_the_buffered_reply(
     in_order(found)
     assert found == deltas(stream)
     streamed = reply(stream)
-    assert msgspec.structs.replace(buffered, frames=None, format=None) == streamed
+    assert msgspec.structs.replace(buffered, frames=None) == streamed

@@ -438,7 +438,7 @@ def test_reasoning_of_a_chat_model_is_left_out_where_its_source_had_it():
     parts = (Reasoning("hm", origin="openai_chat", details=[{"type": "reasoning.text"}]), Text("x"), ToolCall("c", "f"))
     messages = (
         Message("assistant", parts),
-        Message("tool", (ToolResult("c", (Text("ok", cache={"type": "ephemeral"}),)),)),
+        Message("tool", (ToolResult("c", (Text("ok", cache={"type": "ephemeral"}),), text_only=False),)),
     )
     done = RESPONSES.write_request(
         Request("openai_chat", Conversation(messages, format="openai_chat"), Settings(model="m"))

@@ -123,7 +123,7 @@ def test_interleaved_items_come_one_after_the_other():
     )
     first, second = ToolCall("c0", "f", item_id="fc_0"), ToolCall("c1", "f", item_id="fc_1")
     assert found == [
-        Begin("resp_1", "m", 5),
+        Begin("resp_1", "m", 5, format="openai_responses"),
         PartBegin(0, first),
         ArgumentsDelta(0, '{"a"'),
         ArgumentsDelta(0, ":1}"),

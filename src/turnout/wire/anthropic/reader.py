@@ -120,7 +120,8 @@ class MessagesReader:
         usage = head.get("usage")
         self._usage = usage if isinstance(usage, dict) else None
         extra = {k: v for k, v in head.items() if k not in _HEAD and v is not None}
-        out.append(Begin(str(head.get("id") or ""), str(head.get("model") or ""), None, read_usage(usage), extra))
+        named = str(head.get("id") or ""), str(head.get("model") or "")
+        out.append(Begin(*named, None, read_usage(usage), extra, "anthropic_messages"))
 
     def _start_block(self, event: BlockStart, out: list[Delta]) -> None:
         if event.index in self._open:
@@ -134,7 +135,7 @@ class MessagesReader:
         """Make `growth` the part that is being sent, with what it has so far."""
         if not self._began:
             self._began = True
-            out.append(Begin())
+            out.append(Begin(format="anthropic_messages"))
         growth.lead(self._count, out)
         self._count += 1
 
@@ -168,7 +169,7 @@ class MessagesReader:
                 self._stop_block(index, out)
         if not self._began:
             self._began = True
-            out.append(Begin())
+            out.append(Begin(format="anthropic_messages"))
         details = last.delta.get("stop_details")
         extra = stated_extra({k: v for k, v in last.delta.items() if k not in _DELTA})
         if last.context_management is not None:

@@ -10,9 +10,10 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from turnout.conversation import Format, Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult
+from turnout.conversation import Format, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.names import legal_id
+from turnout.wire.paths import part_path, root
 
 NO_RESULT = "No result was recorded for this call."
 _STANDS = "an id that Messages takes stands for it"
@@ -40,62 +41,23 @@ def turns_of(messages: Sequence[Message], source: Format | None, first: int, wri
     folding = _Folding(writer, _units(messages, source, first), source)
     turns = folding.turns()
     if turns and turns[0].role == "assistant":
-        writer.drops.emulate(unit_path(source, first), "Messages wants a user turn first: a line was put before it")
+        writer.drops.emulate(root(source, first), "Messages wants a user turn first: a line was put before it")
         turns.insert(0, Turn("user", [{"type": "text", "text": _STARTS_WITH_ASSISTANT}]))
     return turns
-
-
-def unit_path(source: Format | None, index: int) -> str:
-    """Where message `index` was in the source."""
-    return f"input[{index}]" if source == "openai_responses" else f"messages[{index}]"
 
 
 def _units(messages: Sequence[Message], source: Format | None, first: int) -> list[_Unit]:
     units: list[_Unit] = []
     phase = 0
     for i, message in enumerate(messages):
-        path = unit_path(source, first + i)
-        places = part_paths(message, source, path)
-        for part, place in zip(message.parts, places, strict=True):
+        for j, part in enumerate(message.parts):
             role = message.role
             if isinstance(part, ToolResult):
                 role = "tool"
             elif role == "user":
                 phase += 1
-            units.append(_Unit(role, part, place, phase))
+            units.append(_Unit(role, part, part_path(source, message, first + i, j), phase))
     return units
-
-
-def part_paths(message: Message, source: Format | None, path: str) -> list[str]:
-    """Where every part of a message was in the source."""
-    parts = message.parts
-    if source == "openai_chat":
-        return _chat_paths(message, path)
-    if len(parts) == 1 and (message.flat or isinstance(parts[0], _ITEMS if source == "openai_responses" else ())):
-        return [f"{path}.content" if message.flat else path]
-    return [f"{path}.content[{j}]" for j in range(len(parts))]
-
-
-_ITEMS = (ToolCall, ToolResult, Reasoning, Opaque)  # whole items of Responses
-
-
-def _chat_paths(message: Message, path: str) -> list[str]:
-    places: list[str] = []
-    calls = content = 0
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            places.append(f"{path}.tool_calls[{calls}]")
-            calls += 1
-        elif isinstance(part, ToolResult):
-            places.append(path)
-        elif isinstance(part, Reasoning):
-            places.append(f"{path}.{'reasoning_details' if part.details is not None else 'reasoning_content'}")
-        elif isinstance(part, Refusal):
-            places.append(f"{path}.refusal")
-        else:
-            places.append(f"{path}.content" if message.flat else f"{path}.content[{content}]")
-            content += 1
-    return places
 
 
 class _Folding:

@@ -9,12 +9,13 @@ import msgspec
 from turnout.conversation import Format, Message, Part, Reasoning, Settings, Text, Tool, ToolCall, ToolResult
 from turnout.errors import ClientError
 from turnout.wire.anthropic.schema import constrained
-from turnout.wire.anthropic.turns import Turn, turns_of, unit_path
+from turnout.wire.anthropic.turns import Turn, turns_of
 from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.anthropic.write_settings import choice_of, narrowed, own_settings, translated_settings
 from turnout.wire.codec import Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.names import alias
+from turnout.wire.paths import root
 
 DEFAULT_MAX_TOKENS = 64_000
 BREAKPOINTS = 4
@@ -94,11 +95,11 @@ def _folded_conversation(body: dict[str, Any], request: Request, writer: BlockWr
     system = writer.blocks(tuple(conversation.system), name)
     for i, message in enumerate(conversation.messages):
         if i < lead:
-            system += writer.blocks(message.parts, unit_path(source, i))
-        _report_message(message, unit_path(source, i), drops)
+            system += writer.blocks(message.parts, root(source, i))
+        _report_message(message, root(source, i), drops)
     turns = turns_of(conversation.messages[lead:], source, lead, writer)
     if not turns and system:
-        drops.emulate(unit_path(source, 0), "Messages wants a user turn: the instructions were sent as one")
+        drops.emulate(root(source, 0), "Messages wants a user turn: the instructions were sent as one")
         turns, system = [Turn("user", system)], []
     if not turns:
         raise ClientError("there is no message to send", code="empty_conversation", param="messages")

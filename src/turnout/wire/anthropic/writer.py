@@ -108,7 +108,7 @@ class MessagesWriter:
         self._began = True
         begin = begin if begin is not None else Begin()
         self._usage, self._extra = begin.usage, begin.extra
-        self._own = begin.id.startswith("msg_")  # deltas do not say which format they were read from
+        self._own = begin.format == "anthropic_messages" or (begin.format is None and begin.id.startswith("msg_"))
         message: dict[str, Any] = {
             "id": message_id(begin.id),
             "type": "message",

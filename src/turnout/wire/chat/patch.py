@@ -57,7 +57,7 @@ def _note(body: bytes, text: str) -> bytes:
         return messages.replaced(array[:end] + added + array[end:])
     content = last.get("content")
     if isinstance(content, list):
-        if content and isinstance(content[-1], dict) and content[-1].get("text") == text:
+        if _noted(content, text):
             return body
         parts = [*content, {"type": "text", "text": text}]
     elif content == text:
@@ -69,13 +69,27 @@ def _note(body: bytes, text: str) -> bytes:
     return messages.replaced(array[:start] + noted + array[start + len(items[-1]) :])
 
 
+def _noted(parts: list[Any], text: str) -> bool:
+    """Whether `text` is among the text parts at the end: several notes may stand side by side."""
+    for part in reversed(parts):
+        if not isinstance(part, dict) or part.get("type") != "text":
+            return False
+        if part.get("text") == text:
+            return True
+    return False
+
+
 def _instruction(body: bytes, text: str) -> bytes:
     messages = _Messages(body)
     message = {"role": "system", "content": text}
-    if messages.items and msgspec.json.decode(messages.items[0]) == message:
-        return body
-    first = msgspec.json.encode(message) + (b"," if messages.items else b"")
-    return messages.replaced(b"[" + first + messages.array[1:])
+    for item in messages.items:  # several instructions may stand before the client's own messages
+        first = msgspec.json.decode(item)
+        if first == message:
+            return body
+        if not isinstance(first, dict) or first.get("role") != "system":
+            break
+    added = msgspec.json.encode(message) + (b"," if messages.items else b"")
+    return messages.replaced(b"[" + added + messages.array[1:])
 
 
 def _without_opaque(body: bytes) -> bytes:

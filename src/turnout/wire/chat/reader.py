@@ -116,7 +116,7 @@ class ChatReader:
             self._body.append(chunk)
             return []
         out: list[Delta] = []
-        self._take(self._parser.feed(chunk), out)
+        self._read(self._parser.feed(chunk), out)
         return out
 
     def close(self) -> list[Delta]:
@@ -125,7 +125,7 @@ class ChatReader:
         if self._body is not None:
             return self._buffered(b"".join(self._body))
         out: list[Delta] = []
-        self._take(self._parser.rest(), out)
+        self._read(self._parser.rest(), out)
         if not self._over:
             if self._finish is not None:
                 self._end(out)
@@ -139,6 +139,13 @@ class ChatReader:
             return list(unfold(read_reply(body, self._asked)))
         except UpstreamError as error:
             return [Fault(error)]
+
+    def _read(self, events: Iterable[tuple[bytes, bytes]], out: list[Delta]) -> None:
+        try:
+            self._take(events, out)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # The typed decoder skips what it does not know: only a second look saw that it is no JSON.
+            self._fault(malformed("an event of the stream is not valid JSON"), out)
 
     def _take(self, events: Iterable[tuple[bytes, bytes]], out: list[Delta]) -> None:
         for _, data in events:
@@ -263,7 +270,7 @@ class ChatReader:
         value = msgspec.json.decode(data)
         self._id = chunk.id or ""
         created = int(chunk.created) if isinstance(chunk.created, int | float) else None
-        out.append(Begin(self._id, chunk.model or "", created, None, {**self._early, **rest(value, _TOP)}))
+        out.append(Begin(self._id, chunk.model or "", created, None, {**self._early, **rest(value, _TOP)}, FORMAT))
 
     def _choice(self, choice: ChoiceDelta, out: list[Delta]) -> None:
         delta = choice.delta or choice.message

@@ -36,7 +36,7 @@ from turnout.wire.codec import Counted, Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
 from turnout.wire.items import UNTRANSLATABLE
-from turnout.wire.names import Names, qualified
+from turnout.wire.names import Names, custom_arguments, qualified
 
 _PLAIN_STOPS: dict[str | None, Stop] = {"stop": "end", "length": "length", "tool_calls": "tool_calls"}
 _TOP = frozenset(("id", "object", "created", "model", "choices", "usage"))
@@ -333,7 +333,7 @@ def _message(reply: Reply, asked: Request, own: bool, extra: Extra, drops: Drops
             case Refusal():
                 message["refusal"] = (message["refusal"] or "") + part.text
             case ToolCall():
-                calls.append(write_reply_call(part, own))
+                calls.append(write_reply_call(emulated(part, asked), own))
             case _:
                 _foreign(part, index, own, text, drops)
     if text:
@@ -366,6 +366,13 @@ def _reasoning(
     text = part.text or "\n\n".join(part.summary)
     if text:
         thoughts.append(text)
+
+
+def emulated(call: ToolCall, asked: Request) -> ToolCall:
+    """The call as the client can take it: a custom one only where it offered custom tools, else a function with `input`."""
+    if call.style != "custom" or any(tool.style == "custom" for tool in asked.conversation.tools):
+        return call
+    return msgspec.structs.replace(call, style="function", arguments=custom_arguments(call.arguments))
 
 
 def write_reply_call(call: ToolCall, own: bool) -> dict[str, Any]:

@@ -59,9 +59,10 @@ class ChatTally:
             self._buffered(tail)
         kept = tail if whole else self._scan(tail) if tail else b""
         if not self.ended:
-            if not whole and self._finish is None:
-                self.error = malformed("the stream ended before the answer was finished")
-                kept = b"" if _broken(tail) else kept
+            broken = not whole and bool(tail.strip()) and _broken(tail)
+            if not whole and (self._finish is None or broken):
+                self.error = self.error or malformed("the stream ended before the answer was finished")
+                kept = b"" if broken else kept
             # A failure is a terminal only once `fault` has written it.
             self.ended = self.error is None
         self._ragged = bool(kept) and not kept.endswith(b"\n\n")
@@ -125,15 +126,19 @@ class ChatTally:
             self._settle()
             return True
         try:
+            return self._decoded(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Relayed as it is; the client sees what the upstream sent.
+            self.error = self.error or malformed("an event of the stream is not valid JSON")
+            return True
+
+    def _decoded(self, data: bytes) -> bool:
+        try:
             chunk = DECODER.decode(data)
         except msgspec.ValidationError:
             value = msgspec.json.decode(data)
             if isinstance(value, dict) and is_error(value):
                 self._fail(upstream_error(None, (), value))
-            return True
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            # Relayed as it is; the client sees what the upstream sent.
-            self.error = self.error or malformed("an event of the stream is not valid JSON")
             return True
         return self._chunk(chunk, data)
 
@@ -223,10 +228,10 @@ def _frames(whole: bytes) -> list[bytes]:
 def _broken(tail: bytes) -> bool:
     """Whether the last event was cut before its end."""
     parsed = parse(tail.strip(b"\r\n"))
-    if parsed is None:
-        return True
+    if parsed is None or parsed.data.strip() == _DONE:
+        return parsed is None and not tail.startswith(b":")
     try:
         msgspec.json.decode(parsed.data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return True
     return False

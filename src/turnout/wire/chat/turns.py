@@ -32,6 +32,7 @@ from turnout.wire.chat.content import audio_format, url_of
 from turnout.wire.drops import Drops
 from turnout.wire.items import CONTROL, UNTRANSLATABLE
 from turnout.wire.names import alias, custom_arguments, original_id
+from turnout.wire.paths import inner_path, part_path
 
 NAME = "Chat Completions"
 NO_RESULT = "(no result: the call was interrupted)"
@@ -144,11 +145,7 @@ class _Turns:
         self._thoughts.clear()
 
     def _path(self, message: Message, index: int, part: int) -> str:
-        if message.flat:
-            return f"{self._root}[{index}].content"
-        if self._source == "openai_responses" and isinstance(message.parts[part], ToolCall | ToolResult | Reasoning):
-            return f"{self._root}[{index}]"
-        return f"{self._root}[{index}].content[{part}]"
+        return part_path(self._source, message, index, part)
 
     def _assistant(self, message: Message, index: int) -> None:
         paragraph = True  # text of another unit, or after anything else than text, is a paragraph of its own
@@ -296,10 +293,11 @@ class _Turns:
         if len(parts) == 1 and isinstance(parts[0], Text):
             part = parts[0]
             if part.cache is not None or part.extra:
-                self._text_drops(part, f"{path}.content[0]")
+                self._text_drops(part, inner_path(self._source, result, path, 0))
             text = part.text
         else:
-            text = "\n".join([t for i, p in enumerate(parts) if (t := self._inner(p, f"{path}.content[{i}]", media))])
+            told = [self._inner(p, inner_path(self._source, result, path, i), media) for i, p in enumerate(parts)]
+            text = "\n".join([t for t in told if t])
         if not result.is_error:
             return text
         self._drops.emulate(f"{path}.is_error", "the text says that the tool failed")

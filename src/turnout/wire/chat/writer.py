@@ -26,6 +26,7 @@ from turnout.errors import ClientError, TurnoutError
 from turnout.wire.chat.content import FORMAT
 from turnout.wire.chat.fault import envelope
 from turnout.wire.chat.reply import (
+    emulated,
     finish_reason,
     legacy_client,
     unshowable,
@@ -48,6 +49,14 @@ _FIELDS: dict[type[Part], bytes] = {
 }
 
 
+_INPUT = '{"input":"'
+
+
+def _inside(text: str) -> str:
+    """`text` as it stands within a JSON string."""
+    return _ENCODE(text)[1:-1].decode()
+
+
 class ChatWriter:
     """See `turnout.wire.codec.Writer`. A growth of a part is the prefix of the stream, the field, the text, the end."""
 
@@ -62,7 +71,9 @@ class ChatWriter:
         self._after = _CLOSE
         self._grown = False
         self._call = -1
+        self._own = False  # whether the reply was read from this format
         self._custom = False  # whether the open call is one of a custom tool
+        self._emulated = False  # whether the open call's raw input goes out as the argument `input`
         self._characters = 0  # of text parts already written
         self._length = 0  # of the open text part
 
@@ -72,6 +83,8 @@ class ChatWriter:
         kind = type(delta)
         if kind is TextDelta or kind is ArgumentsDelta:
             text: str = delta.text  # type: ignore[union-attr]  # both have it
+            if self._emulated and kind is ArgumentsDelta:
+                text = _inside(text)
             self._grown = True
             self._length += len(text)
             return self._before + _ENCODE(text) + self._after
@@ -99,6 +112,7 @@ class ChatWriter:
                 return b""
 
     def _begin(self, begin: Begin) -> bytes:
+        self._own = begin.format in (FORMAT, None)
         head = {
             "id": begin.id or f"chatcmpl-{uuid.uuid4().hex}",
             "object": "chat.completion.chunk",
@@ -131,12 +145,14 @@ class ChatWriter:
     def _call_begin(self, call: ToolCall) -> bytes:
         self._call += 1
         self._grown = bool(call.arguments)
-        self._custom = call.style == "custom"
-        value = write_reply_call(call, own=True)
-        kind = "custom" if call.style == "custom" else "function"
+        known = emulated(call, self._asked)
+        self._custom = known.style == "custom"
+        self._emulated = known is not call
+        value = write_reply_call(known, self._own)
+        kind = known.style
         inner = value[kind]
         field = "input" if kind == "custom" else "arguments"
-        inner[field] = call.arguments
+        inner[field] = _INPUT + _inside(call.arguments) if self._emulated else call.arguments
         if self._legacy:
             self._before = self._stem + _OPEN + b'"function_call":{"' + field.encode() + b'":'
             self._after = b"}" + _CLOSE
@@ -150,7 +166,11 @@ class ChatWriter:
         """What the end of a part adds: arguments of a call that had none, annotations, details, text never streamed."""
         out = b""
         if self._after is not _CLOSE:  # a call
-            if not self._grown:
+            if self._emulated:
+                late = _inside(part.arguments) if isinstance(part, ToolCall) and not self._grown else ""
+                out = self._before + _ENCODE(late + '"}') + self._after
+                self._emulated = False
+            elif not self._grown:
                 given = part.arguments if isinstance(part, ToolCall) else ""
                 if given or not self._custom:
                     out = self._before + _ENCODE(given or "{}") + self._after

@@ -66,6 +66,23 @@ _STREAM_CODES: dict[str, str] = {
 }
 
 
+_STREAM_KNOWN = frozenset(
+    (
+        "server_error",
+        "rate_limit_exceeded",
+        "invalid_prompt",
+        "context_length_exceeded",
+        "insufficient_quota",
+        "server_is_overloaded",
+        "slow_down",
+        "usage_not_included",
+        "unsupported_capability",
+    )
+)
+
+
 def stream_code(error: UpstreamError) -> str:
-    """The code of a `response.failed` event: those that clients act on, else the provider's own."""
-    return _STREAM_CODES.get(error.kind) or error.code or "server_error"
+    """The code of a `response.failed` event, of those that clients know: a request at fault must not be tried again."""
+    if error.code in _STREAM_KNOWN and error.kind not in _STREAM_CODES:
+        return error.code
+    return _STREAM_CODES.get(error.kind) or ("invalid_prompt" if error.kind == "request" else "server_error")

@@ -203,6 +203,7 @@ class ResponsesReader:
                 text_of(response.get("id")),
                 text_of(response.get("model")),
                 int(created) if isinstance(created, int | float) else None,
+                format="openai_responses",
             )
         )
 

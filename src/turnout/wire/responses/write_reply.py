@@ -204,12 +204,25 @@ def echo_instructions(asked: Request) -> str | None:
     return "\n\n".join(texts) if texts else None
 
 
+def _known(part: Part, index: int, drops: Drops) -> Part:
+    """The part of a reply of another format without what only that format knows of it."""
+    if isinstance(part, Opaque) or not part.extra:
+        return part
+    drops.extras(f"content[{index}]", part.extra, US)
+    return msgspec.structs.replace(part, extra={})
+
+
 def write_reply(reply: Reply, asked: Request, model: str) -> Written:
     """See `Codec.write_reply`."""
     drops = Drops()
     native = reply.format == FORMAT
     ids = Ids(reply.id)
-    output = output_items(reply.parts, ids, drops)
+    parts = (
+        reply.parts
+        if reply.format in (FORMAT, None)
+        else tuple(_known(part, i, drops) for i, part in enumerate(reply.parts))
+    )
+    output = output_items(parts, ids, drops)
     refused = any(isinstance(p, Refusal) for p in reply.parts)
     status, incomplete = ending(reply.stop, reply.stop_detail if native else None, refused)
     if reply.stop_sequence is not None:

@@ -69,6 +69,7 @@ class ResponsesWriter:
         "_items",
         "_model",
         "_open",
+        "_own",
         "_phase",
         "_pieces",
         "_refused",
@@ -90,6 +91,7 @@ class ResponsesWriter:
         self._item_id = ""
         self._grow_head = self._grow_tail = self._growing = b""
         self._head = b""
+        self._own = False
         self._created = 0
         self._ids = _NO_IDS
         self.response_id = ""
@@ -103,9 +105,9 @@ class ResponsesWriter:
             case Begin():
                 return b"" if self._begun else self._begin(delta)
             case PartBegin():
-                return self._ensure() + self._close_part(None) + self._part_begin(delta.part)
+                return self._ensure() + self._close_part(None) + self._part_begin(self._known(delta.part))
             case PartEnd():
-                return self._close_part(delta.part)
+                return self._close_part(self._known(delta.part) if delta.part is not None else None)
             case End():
                 return self._ensure() + self._close_part(None) + self._end(delta)
             case Fault():
@@ -123,6 +125,12 @@ class ResponsesWriter:
             self.response_id = begin.id
         self._seq = sequence
 
+    def _known(self, part: Part) -> Part:
+        """The part without what only another format would know of it."""
+        if self._own or isinstance(part, Opaque) or not part.extra:
+            return part
+        return msgspec.structs.replace(part, extra={})
+
     def _event(self, kind: bytes, rest: bytes) -> bytes:
         n = self._seq
         self._seq = n + 1
@@ -135,6 +143,7 @@ class ResponsesWriter:
 
     def _begin(self, begin: Begin) -> bytes:
         self._begun = True
+        self._own = begin.format in ("openai_responses", None)
         self._ids = Ids(begin.id)
         self.response_id = self._ids.response
         self._created = begin.created if begin.created is not None else int(time.time())

@@ -24,6 +24,7 @@ from turnout.conversation import (
 from turnout.errors import ClientError
 from turnout.wire.drops import Drops
 from turnout.wire.names import alias, legal_id, original_id
+from turnout.wire.paths import inner_path, part_path
 from turnout.wire.responses.content import (
     FORMAT,
     as_json,
@@ -114,9 +115,6 @@ def _paired(units: list[_Unit]) -> list[_Unit]:
     return paired
 
 
-_CHAT_REASONING = {"reasoning": "reasoning", "both": "reasoning", "details": "reasoning_details"}
-
-
 class _Items:
     def __init__(self, conversation: Conversation, drops: Drops) -> None:
         self.units: list[_Unit] = []
@@ -140,7 +138,7 @@ class _Items:
         content: list[Part] = []
         places: list[str] = []
         for i, part in enumerate(message.parts):
-            at = self._place(message, i, path, whole)
+            at = path if self.native and not whole else part_path(self.format, message, index, i)
             if isinstance(part, Reasoning | ToolCall | ToolResult) or self._is_item(part, whole):
                 self._content(message, content, places, extra)
                 content, places = [], []
@@ -150,20 +148,6 @@ class _Items:
                 places.append(at if not self.native else f"{path}.content[{i}]")
         if content or not message.parts:
             self._content(message, content, places, extra)
-
-    def _place(self, message: Message, index: int, path: str, whole: bool) -> str:
-        """Where part `index` of a message stood in the source."""
-        if self.format == "openai_chat":
-            part = message.parts[index]
-            if isinstance(part, ToolResult):
-                return path
-            if isinstance(part, Reasoning):
-                return f"{path}.{_CHAT_REASONING.get(str(part.extra.get('field')), 'reasoning_content')}"
-            calls = sum(isinstance(p, ToolCall) for p in message.parts[:index])
-            if isinstance(part, ToolCall):
-                return f"{path}.tool_calls[{calls}]"
-            return f"{path}.content[{index - calls - sum(isinstance(p, Reasoning) for p in message.parts[:index])}]"
-        return path if self.native and not whole else f"{path}.content[{index}]"
 
     @staticmethod
     def _is_item(part: Part, whole: bool) -> bool:
@@ -339,10 +323,9 @@ class _Items:
         simple = all(isinstance(p, Text) for p in part.parts)
         if simple and (part.text_only or not self.native):
             for i, inner in enumerate(part.parts):
-                self._own(inner, f"{path}.content[{i}]")
+                self._own(inner, inner_path(self.format, part, path, i))
             return part.text
-        field = "output" if self.native else "content"
-        pieces = (self._piece(p, f"{path}.{field}[{i}]", False) for i, p in enumerate(part.parts))
+        pieces = (self._piece(p, inner_path(self.format, part, path, i), False) for i, p in enumerate(part.parts))
         return [p for p in pieces if p is not None]
 
 
