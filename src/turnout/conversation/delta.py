@@ -11,19 +11,21 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from turnout.conversation.parts import Extra, Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from turnout.conversation.parts import Extra, Format, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from turnout.conversation.reply import Reply, Stop, Usage
 from turnout.errors import UpstreamError
 
 
 class Begin(Struct, frozen=True):
-    """The reply has begun. `usage`: what is known so far."""
+    """The reply has begun. `usage`: what is known so far. `format`: the format it was read from: only a writer of the same
+    one repeats the extras of the events that follow."""
 
     id: str = ""
     model: str = ""
     created: int | None = None
     usage: Usage | None = None
     extra: Extra = {}
+    format: Format | None = None
 
 
 class PartBegin(Struct, frozen=True):
@@ -142,6 +144,7 @@ class Folding:
             stop_sequence=end.stop_sequence,
             stop_detail=end.stop_detail,
             created=begin.created,
+            format=begin.format,
             extra={**begin.extra, **end.extra},
         )
 
@@ -162,8 +165,8 @@ def fold(deltas: Iterable[Delta]) -> Reply:
 
 
 def unfold(reply: Reply) -> Iterator[Delta]:
-    """The events of a finished reply, one growth per part: `fold(unfold(r))` equals `r` but for frames and format."""
-    yield Begin(reply.id, reply.model, reply.created, reply.usage, reply.extra)
+    """The events of a finished reply, one growth per part: `fold(unfold(r))` equals `r` but for its frames."""
+    yield Begin(reply.id, reply.model, reply.created, reply.usage, reply.extra, reply.format)
     for index, part in enumerate(reply.parts):
         if isinstance(part, ToolCall):
             yield PartBegin(index, msgspec.structs.replace(part, arguments=""))
