@@ -103,6 +103,11 @@ class Server:
             self._change.clear()
             await self._change.wait()
 
+    async def holds(self, count: int) -> None:
+        """Returns once this many connections are open."""
+        while self.open != count:
+            await asyncio.sleep(0.001)
+
 
 @pytest.fixture
 def serve() -> type[Server]:

@@ -338,8 +338,7 @@ async def test_cancelled_in_every_phase_the_connection_is_closed(serve, phase):
         # The slot is free again.
         for _ in range(2):
             follower = asyncio.create_task(exchange(server.port))
-            await asyncio.sleep(0.01)
-            assert server.open == 1
+            await server.holds(1)
             follower.cancel()
             await asyncio.gather(follower, return_exceptions=True)
             await server.empty()
