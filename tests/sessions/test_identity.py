@@ -6,6 +6,7 @@ import pytest
 
 from turnout.conversation import Conversation, Message, Settings, Text, Tool
 from turnout.sessions.identity import fingerprint, identify
+from turnout.wire import CODECS
 
 TOOLS = (Tool("Bash"), Tool("Read"))
 
@@ -159,3 +160,14 @@ def test_endless_identities_are_bounded():
 def test_broken_metadata_is_ignored(raw: bytes):
     lane, _ = who({b"x-codex-turn-metadata": raw})
     assert lane.rung == "fingerprint"
+
+
+def test_remembering_an_opening_merges_no_sessions_that_open_with_harness_text():
+    def request(second: str) -> Conversation:
+        reminder = "<system-reminder>The clock says 12:31</system-reminder>"
+        body = {"model": "m", "messages": [{"role": "user", "content": reminder}, {"role": "user", "content": second}]}
+        return CODECS["openai_chat"].read_request(json.dumps(body).encode()).conversation
+
+    assert (
+        len({fingerprint(request("Fix the test")), fingerprint(request("Write docs")), fingerprint(request("x"))}) == 3
+    )

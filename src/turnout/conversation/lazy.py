@@ -37,9 +37,10 @@ class Lazy(Sourced, Sequence[T], Generic[T]):
         self._decode = decode
         self._made: list[T] | None = None
 
-    def source(self) -> bytes:
-        """The JSON text that the elements are read from, one after another; b"" when they do not come from JSON."""
-        raw = self.raw if self.text_of is None else [self.text_of(one) for one in self.raw]
+    def source(self, upto: int | None = None) -> bytes:
+        """The JSON text that the (first `upto`) elements are read from, one after another; b"" when they do not come from
+        JSON."""
+        raw = self.raw[:upto] if self.text_of is None else [self.text_of(one) for one in self.raw[:upto]]
         return b"".join(raw) if len(raw) and isinstance(raw[0], msgspec.Raw | bytes) else b""
 
     def __len__(self) -> int:

@@ -7,13 +7,15 @@ is untrusted: identities only separate state, they grant nothing.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from turnout.conversation import Conversation, Settings, Sourced, Text, Tool
+from turnout.conversation import Conversation, Lazy, Settings, Sourced, Text, Tool
 from turnout.routing.core import AgentInfo, Lane, Rung
 from turnout.signals.harness import real_user_text
+
+V = TypeVar("V")
 
 _LONGEST = 200
 _JSON = msgspec.json.Decoder()
@@ -186,8 +188,32 @@ def _session_of_user_id(user_id: str) -> str:
 def fingerprint(conversation: Conversation) -> str:
     """A digest of what stays the same in a conversation: instructions without volatile lines, tool names, and the first
     real user text. "" when there is no user text. Two sessions that open alike share it, so it may carry no latch."""
+    key = _opening(conversation)
+    found = None if key is None else _fingerprints.get(key)
+    if found is None:
+        found, opening = _fingerprint(conversation)
+        # The key looks no further than the first user message: it must be the one that opens the session.
+        if key is not None and opening == conversation.roles.index("user"):
+            _remember(_fingerprints, key, found)
+    return found
+
+
+def _opening(conversation: Conversation) -> int | None:
+    """A hash of the source of all that a fingerprint mostly looks at; None when the source is not at hand."""
+    messages, system, tools = conversation.messages, conversation.system, conversation.tools
+    if not isinstance(messages, Lazy) or "user" not in conversation.roles:
+        return None
+    opening = messages.source(conversation.roles.index("user") + 1)
+    if not opening:
+        return None
+    instructions = system.source() if isinstance(system, Sourced) else tuple(getattr(p, "text", "") for p in system)
+    return hash((opening, instructions, tools.source() if isinstance(tools, Sourced) else len(tools)))
+
+
+def _fingerprint(conversation: Conversation) -> tuple[str, int]:
+    """The fingerprint, and the index of the message that opens the session (-1 when none does)."""
     digest = hashlib.blake2b(digest_size=12)
-    opening = ""
+    opening, index = "", -1
     for part in conversation.system:
         if isinstance(part, Text):
             digest.update(_stable(part.text))
@@ -199,14 +225,15 @@ def fingerprint(conversation: Conversation) -> str:
             if opening:
                 break
     if not opening:
-        return ""
+        return "", -1
     digest.update(_tool_names(conversation.tools))
     digest.update(opening.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+    return digest.hexdigest(), index
 
 
 # Every turn of a session repeats the same instructions and tools, so what they come to is remembered, by hash alone.
 _REMEMBERED_AT_MOST = 4096
+_fingerprints: dict[int, str] = {}
 _stable_texts: dict[int, bytes] = {}
 _names_of_tools: dict[int, bytes] = {}
 
@@ -234,7 +261,7 @@ def _tool_names(tools: Sequence[Tool]) -> bytes:
     return found
 
 
-def _remember(memo: dict[int, bytes], key: int, value: bytes) -> None:
+def _remember(memo: dict[int, V], key: int, value: V) -> None:
     if len(memo) >= _REMEMBERED_AT_MOST:
         memo.clear()
     memo[key] = value
