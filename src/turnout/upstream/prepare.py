@@ -41,7 +41,7 @@ def prepare(
         edits = (*edits, *model.edits)
     native = request.format == model.format and rewrite is None and settings is None and request.body
     if native:
-        body = restamp(model.codec.patch(request.body, edits), model.model_json)
+        body = restamp(model.codec.patch(request.body, edits), model.model_json, request.settings.model)
         drops: tuple[Drop, ...] = ()
         if stream is not None and stream != request.settings.stream:
             body = splice(body, {"stream": b"true" if stream else b"false"})

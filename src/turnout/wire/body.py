@@ -16,6 +16,7 @@ _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _TEXT = msgspec.json.Decoder(str)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
+_MODEL_FIRST = re.compile(rb'\s*\{\s*"model"\s*:\s*("[^"\\]*")')
 _WHITE = re.compile(rb"[ \t\r\n]*")
 _NESTED = re.compile(rb'[\[\]{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
@@ -117,6 +118,10 @@ def restamp(body: bytes, model: bytes, read: str | None = None) -> bytes:
     `read`: the model that a decoder has read from `body`, where known. It spares looking through a long body for a second
     `model`, which would be the one an upstream believes.
     """
+    if read is not None:
+        first = _MODEL_FIRST.match(body)
+        if first is not None and first[1] == msgspec.json.encode(read):
+            return body[: first.start(1)] + model + body[first.end(1) :]
     place = spans(body, "model").get("model")
     if place is None:
         return splice(body, {"model": model})
