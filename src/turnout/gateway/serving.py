@@ -191,10 +191,14 @@ class Serving:
         """From now on a streaming client gets signs of life while it waits."""
         request, outlet = self.request, self.outlet
         if request is not None and request.settings.stream and self.attended.pulse is None:
-            outlet.pinger = self.codec.writer(request, self.model_name).ping
+            outlet.pinger = self._ping
             self.attended.pulse = outlet.pulse
             if not outlet.head:
                 outlet.head = self.head()
+
+    def _ping(self) -> bytes:
+        assert self.request is not None  # a streaming client waits for it
+        return self.codec.writer(self.request, self.model_name).ping()
 
     def served_by(self, model: Model, drops: tuple[Drop, ...] = ()) -> None:
         """`model` is to answer the turn; the response head says so."""

@@ -130,7 +130,7 @@ def ask_usage(request: Request, body: bytes) -> bytes:
     """The body of a streamed request with `stream_options.include_usage` on."""
     if request.settings.stream_usage:
         return body
-    if _OPTIONS not in body:
+    if body.find(_OPTIONS) < 0:
         return body[: body.rindex(b"}")] + _ASK
     raw = fields(body).get("stream_options")
     options = msgspec.json.decode(raw) if raw is not None else None
