@@ -225,6 +225,8 @@ def write_reply(reply: Reply, asked: Request, model: str) -> Written:
     output = output_items(parts, ids, drops)
     refused = any(isinstance(p, Refusal) for p in reply.parts)
     status, incomplete = ending(reply.stop, reply.stop_detail if native else None, refused)
+    if reply.stop == "pause":
+        drops.downgrade("stop_reason", f"{US} cannot say that a server tool paused the turn")
     if reply.stop_sequence is not None:
         drops.drop("stop_sequence", f"{US} does not say which stop sequence ended a reply")
     if not native:
