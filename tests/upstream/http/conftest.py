@@ -84,6 +84,7 @@ class Server:
         self._tasks.add(task)
         self.accepted += 1
         self.open += 1
+        self._change.set()
         try:
             await self._handle(Peer(reader, writer))
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -106,7 +107,8 @@ class Server:
     async def holds(self, count: int) -> None:
         """Returns once this many connections are open."""
         while self.open != count:
-            await asyncio.sleep(0.001)
+            self._change.clear()
+            await self._change.wait()
 
 
 @pytest.fixture
