@@ -436,3 +436,13 @@ def test_more_than_four_breakpoints_keep_the_last_four() -> None:
 def test_blank_text_is_left_out() -> None:
     body, _ = translated(Message("user", (Text(""), Text("x"), Text(" \n"))), said_by_model(Text("")), user("y"))
     assert shape(body) == [["user", "text:x", "text:y"]]
+
+
+def test_a_request_of_another_vendors_tools_alone_is_refused_by_name() -> None:
+    search = Tool("web_search", style="server", raw={"type": "web_search"}, format="openai_responses")
+    with pytest.raises(ClientError) as caught:
+        translated(user("hi"), tools=(search,))
+    assert (caught.value.code, caught.value.param) == ("unsupported_capability", "tools[0]")
+    body, drops = translated(user("hi"), tools=(search, Tool("f")))
+    assert [tool["name"] for tool in body["tools"]] == ["f"]
+    assert "tools[0]" in {drop.path for drop in drops}

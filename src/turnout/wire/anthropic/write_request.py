@@ -142,6 +142,14 @@ def _folded_tools(
         if block is not None and written.setdefault(block["name"], block) is not block:
             drops.drop(path, "another tool has the same name")
     if not written:
+        lost = next((i for i, tool in enumerate(tools) if tool.style == "server"), None)
+        if lost is not None:
+            raise ClientError(
+                f"tools[{lost}]: {tools[lost].name} runs on another provider's servers, and this request offers no other "
+                "tool; route it to a target of that provider",
+                code="unsupported_capability",
+                param=f"tools[{lost}]",
+            )
         if settings.tool_choice is not None:
             drops.drop("tool_choice", "no tool is left to choose from")
         return
