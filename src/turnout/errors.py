@@ -67,7 +67,8 @@ class UpstreamError(TurnoutError):
 
     `kind` says how (see `UpstreamFault`); `status` is the HTTP status where there was one; `retry_after_s` what the server
     asked for. `code` and `message` are the provider's own words, cleaned of secrets. `body` is its answer, parsed, where
-    it can be passed on in the same format. `sent`: content had already gone out to the client.
+    it can be passed on in the same format. `answer`: the answer itself, its bytes cleaned of secrets, where it is an error
+    envelope of the format `answer_format`.
     """
 
     def __init__(
@@ -93,6 +94,8 @@ class UpstreamError(TurnoutError):
         self.retry_after_s = retry_after_s
         self.body = body
         self.target = target
+        self.answer: bytes | None = None
+        self.answer_format = ""
 
 
 class RouterError(TurnoutError):

@@ -1,6 +1,7 @@
 """The official clients against a running gateway, each in front of each upstream format: all nine pairings."""
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import openai
 import pytest
 
 from tests.e2e.clients import CLIENTS, PNG_TEXT, SCHEMA, Failed
-from tests.e2e.vendors import FORMATS, LOOP, PLAYS, REFUSALS, SIGNATURE, TEXT, Vendors, tool_results
+from tests.e2e.vendors import FORMATS, LOOP, PLAYS, REFUSALS, SIGNATURE, TEXT, Vendors, refusal_body, tool_results
 from tests.running import Running, running
 
 PAIRS = list(itertools.product(FORMATS, FORMATS))
@@ -237,6 +238,8 @@ def test_a_refusal_with_a_status_raises_its_own_exception(
     assert f"the vendor says {REFUSALS[refusal][0]}" in str(raised.value)
     if refusal == "s429":
         assert float(raised.value.response.headers["retry-after"]) == 7
+    if ours == theirs:
+        assert raised.value.response.content == json.dumps(refusal_body(ours, refusal)).encode()
     if ours == "anthropic_messages":
         assert raised.value.body["type"] == "error"
     else:

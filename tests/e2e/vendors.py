@@ -112,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.owner.requests.append((form, {k.lower(): v for k, v in self.headers.items()}, body))
         name = body["model"].partition("#")[0]
         if name in REFUSALS:
-            self.refuse(form, *REFUSALS[name])
+            self.whole(REFUSALS[name][0], refusal_body(form, name))
             return
         play = played(name, form, body)
         if name == "silent":
@@ -121,14 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.stream(form, play, body)
         else:
             self.whole(200, REPLY[form](play, body["model"]))
-
-    def refuse(self, form: str, status: int, kind: str) -> None:
-        message = f"the vendor says {status}"
-        error: JSON = {"type": kind, "message": message}
-        if form == "anthropic_messages":
-            self.whole(status, {"type": "error", "error": error})
-        else:
-            self.whole(status, {"error": {**error, "param": None, "code": None}})
 
     def whole(self, status: int, body: JSON) -> None:
         data = json.dumps(body).encode()
@@ -153,6 +145,15 @@ class _Handler(BaseHTTPRequestHandler):
             frame = (f"event: {kind}\n".encode() if kind else b"") + b"data: " + data + b"\n\n"
             self.wfile.write(f"{len(frame):x}\r\n".encode() + frame + b"\r\n")
         self.wfile.write(b"0\r\n\r\n")
+
+
+def refusal_body(form: str, name: str) -> JSON:
+    """What a vendor of a format says when it refuses."""
+    status, kind = REFUSALS[name]
+    error: JSON = {"type": kind, "message": f"the vendor says {status}"}
+    if form == "anthropic_messages":
+        return {"type": "error", "error": error, "request_id": "req_1"}
+    return {"error": {**error, "param": None, "code": None}}
 
 
 def played(name: str, form: str, body: JSON) -> Play:

@@ -11,7 +11,7 @@ from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
 from turnout.gateway.playing import play_reply, send_body
-from turnout.gateway.relay import relay_native, relay_translated
+from turnout.gateway.relay import ANOTHER_MAY, relay_native, relay_translated
 from turnout.routing.core import Forward, TargetName
 from turnout.upstream.credentials import returned_headers
 from turnout.upstream.models import Model, Opened
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 REPLY_LIMIT = 64 << 20
 """Largest buffered reply taken from an upstream, in bytes."""
-_ANOTHER_MAY = frozenset({"timeout", "unavailable", "rate_limit", "overflow", "refused", "auth", "malformed"})
-"""Faults that another target may not have."""
 
 
 class Candidates:
@@ -103,7 +101,7 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
             account.failed(error)
             if opened is not None:
                 opened.failed(error)
-            if serving.outlet.content_sent or error.kind not in _ANOTHER_MAY:
+            if serving.outlet.content_sent or error.kind not in ANOTHER_MAY:
                 raise
             refusal = error
             if opened is not None and (error.kind == "unavailable" or account.first_byte is None):

@@ -27,13 +27,15 @@ from turnout.errors import UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Answering, Opened
-from turnout.wire.codec import Request
+from turnout.wire.codec import Request, Tally
 
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
 
 LINGER_S = 0.5
 """How long an upstream may take to end a response whose terminal has come."""
+ANOTHER_MAY = frozenset({"timeout", "unavailable", "rate_limit", "overflow", "refused", "auth", "malformed"})
+"""Faults that another target may not have."""
 _CONTENT = frozenset({PartBegin, TextDelta, ArgumentsDelta, End})
 
 
@@ -55,7 +57,7 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             data = held + data
             held = b""
         if tally.error is not None:
-            await _last_words(serving, data)
+            await _last_words(serving, data, tally)
             raise tally.error
         if tally.ended:
             held = data + await _rest(response, tally.feed)
@@ -70,7 +72,7 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             await outlet.write(data)
     held += tally.close()
     if tally.error is not None:
-        await _last_words(serving, held)
+        await _last_words(serving, held, tally)
         raise tally.error
     serving.finished(account, tally.usage, tally.stop or "", tally.id)
     if serving.must_commit:
@@ -92,9 +94,12 @@ async def _rest(response: Answering, feed: Callable[[bytes], bytes]) -> bytes:
     return data
 
 
-async def _last_words(serving: "Serving", data: bytes) -> None:
-    """What came with a stream's own error: relayed (without secrets) where content has gone out already."""
-    if data and serving.outlet.content_sent:
+async def _last_words(serving: "Serving", data: bytes, tally: Tally) -> None:
+    """What came with a stream's own error: relayed (without secrets) where no other target can take over any more, because
+    content has gone out already or because the request itself is at fault."""
+    error = tally.error
+    if data and error is not None and (serving.outlet.content_sent or error.kind not in ANOTHER_MAY):
+        serving.outlet.fault = tally.fault
         clean = serving.gateway.redactor.with_credentials(serving.headers).clean_bytes(data)
         serving.keep_response(clean)
         await serving.outlet.write(clean)

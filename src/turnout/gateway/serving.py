@@ -313,6 +313,10 @@ class Serving:
         outlet = self.outlet
         if not outlet.opened:
             reply = self.codec.write_error(error)
+            if isinstance(error, UpstreamError) and error.answer_format == self.codec.format:
+                # Within one format an upstream's error is relayed like any other reply of its: unchanged.
+                body = self.gateway.redactor.with_credentials(self.headers).clean_bytes(error.answer or b"")
+                reply = msgspec.structs.replace(reply, status=error.status or reply.status, body=body)
             self.status = reply.status
             outlet.head = self.head()
             self.keep_response(reply.body)

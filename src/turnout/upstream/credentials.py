@@ -126,7 +126,7 @@ def returned_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes
 
 
 _LOOKS_SECRET = re.compile(r"\b(?:sk|pk|rk|gsk|xai|nvapi|hf|ghp|AIza)[-_](?=\S*[\d*…])[A-Za-z0-9_\-*.…]{4,}")
-_CREDENTIAL = re.compile(r"(?i)\b(bearer|x-api-key:?|authorization:?(?:\s+bearer)?)\s+[^\s\"',;]{4,}")
+_CREDENTIAL = re.compile(r"(?i)\b(bearer|x-api-key:?|authorization:?(?:\s+bearer)?)\s+[^\s\"',;\\]{4,}")
 _RUN = 6
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
 

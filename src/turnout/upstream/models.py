@@ -205,9 +205,11 @@ class Model:
             await asyncio.sleep(wait)
 
     async def _refusal(self, response: Answering, redactor: Redactor) -> UpstreamError:
-        body = await response.read(ERROR_BODY_LIMIT)
-        error = self.codec.read_error(response.status, response.headers, redactor.clean_bytes(body))
+        body = redactor.clean_bytes(await response.read(ERROR_BODY_LIMIT))
+        error = self.codec.read_error(response.status, response.headers, body)
         error.target = self.name
+        if isinstance(error.body, dict) and isinstance(error.body.get("error"), dict):
+            error.answer, error.answer_format = body, self.format
         return error
 
     def _cooling(self, wait_s: float) -> UpstreamError:
