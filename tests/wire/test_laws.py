@@ -325,7 +325,8 @@ def test_a_cut_stream_is_a_fault_and_never_a_short_answer(codec, reply, data):
         # Chat: everything but the usage may have come when the answer was finished.
         assert deltas[:-1] == whole[:-1]
         assert msgspec.structs.replace(deltas[-1], usage=None) == msgspec.structs.replace(whole[-1], usage=None)
-        assert tally.error is None
+        # Messages without its last event: a reader can finish the answer, but what was relayed has no terminal.
+        assert tally.error is None or codec.format == "anthropic_messages"
     assert stream.startswith(relayed.rstrip(b"\n"))
 
 
