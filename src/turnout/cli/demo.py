@@ -52,9 +52,7 @@ def demo(
                     output.emit(told)
                     sys.stdout.flush()
                 if serve:
-                    output.say(
-                        f"\nThe gateway stays on {url} until Ctrl-C; `turnout turns --url {url}` lists its turns."
-                    )
+                    output.say(f"\nThe gateway stays on {url} until Ctrl-C; what it routed is at {url}/dashboard.")
                     _stay()
 
 

@@ -58,5 +58,5 @@ def next_steps(file: Path, preset: Preset) -> list[str]:
         *steps,
         f"turnout check {file}",
         f"turnout launch claude --config {file} --small-route background     # or: launch codex --config {file}",
-        f"turnout serve {file}                      # a gateway for all your agents",
+        f"turnout serve {file}                      # a gateway for all your agents, seen at /dashboard",
     ]

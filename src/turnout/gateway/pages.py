@@ -1,10 +1,10 @@
 """Everything that is not a model call: listings, counts, health, metrics, the ledger, outcomes, decisions without calls."""
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 import msgspec
 from starlette.applications import Starlette
@@ -14,16 +14,15 @@ from starlette.routing import BaseRoute, Route
 
 from turnout.conversation import Format
 from turnout.errors import ClientError, TurnoutError
-from turnout.gateway import counting, deciding, listing
+from turnout.gateway import counting, dashboard, deciding, listing
 from turnout.gateway.opened import Gateway
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.ledger.outcome import Outcome
-from turnout.ledger.reading import TurnFilter
+from turnout.ledger.reading import By, Page, Stats, TurnFilter
 from turnout.wire import CODECS
 
 Handler = Callable[[Request], Awaitable[Response]]
 _JSON = msgspec.json.Encoder(enc_hook=str)
-DASHBOARD = Path(__file__).parent / "dashboard" / "index.html"
 
 
 def pages(gateway: Gateway) -> Starlette:
@@ -167,26 +166,34 @@ class Pages:
         return as_json(await deciding.decide(self.gateway, await self._body(request), request.scope["headers"]))
 
     async def stats(self, request: Request) -> Response:
-        """Totals of the ledger, in all and by route, target and source; `?since=` in Unix seconds or `?hours=`."""
-        self._check_key(request)
-        hours = number(request, "hours")
-        since = number(request, "since") if hours is None else time.time() - hours * 3600
-        return as_json(await self.gateway.read_ledger(lambda ledger: ledger.stats(since)))
+        """Totals of the ledger in all and by group, most turns first.
 
-    async def turns(self, request: Request) -> Response:
-        """Newest turns first, filtered by any field of `TurnFilter`; `limit` and `before` (the last page's `next`) page on."""
+        `by`: names to group by, split at commas (route, target and source if absent). `top`: how many groups at most. `hours`:
+        only the newest, instead of `since`. Else filtered by any field of `TurnFilter`."""
         self._check_key(request)
         query = dict(request.query_params)
-        limit = int(number(request, "limit") or 50)
-        if not 1 <= limit <= 1000:
-            raise ClientError("limit must be from 1 to 1000", param="limit")
-        before = query.pop("before", "")
-        query.pop("limit", None)
-        try:
-            which = msgspec.convert(query, TurnFilter, strict=False)
-        except msgspec.ValidationError as error:
-            raise ClientError(f"not a filter of turns: {error}") from None
-        return as_json(await self.gateway.read_ledger(lambda ledger: ledger.turns(which, limit=limit, before=before)))
+        hours = number(request, "hours")
+        by = tuple(name for name in query.pop("by", "route,target,source").split(",") if name)
+        if unknown := [name for name in by if name not in get_args(By)]:
+            raise ClientError(f"cannot group by {unknown[0][:40]!r}; choose of {', '.join(get_args(By))}", param="by")
+        top = whole(request, "top", 1000, 100_000)
+        which = turn_filter(query, "hours", "top")
+        if hours is not None:
+            which = msgspec.structs.replace(which, since=time.time() - hours * 3600)
+        found = await self.gateway.read_ledger(lambda ledger: ledger.stats(by=cast("tuple[By, ...]", by), which=which))
+        return as_json(Stats(found.total, found.groups[:top]))
+
+    async def turns(self, request: Request) -> Response:
+        """Newest turns first, filtered by any field of `TurnFilter`; `limit` and `before` (the last page's `next`) page on.
+
+        `brief=true` leaves out what only the page of one turn needs: signals, memory, drop report."""
+        self._check_key(request)
+        query = dict(request.query_params)
+        limit = whole(request, "limit", 50, 1000)
+        before = query.get("before", "")
+        which = turn_filter(query, "limit", "before", "brief")
+        page = await self.gateway.read_ledger(lambda ledger: ledger.turns(which, limit=limit, before=before))
+        return as_json(brief(page) if query.get("brief") == "true" else page)
 
     async def turn(self, request: Request) -> Response:
         """One turn, whole."""
@@ -221,8 +228,9 @@ class Pages:
         return Response(self.gateway.metrics.render(), media_type="text/plain; version=0.0.4")
 
     async def dashboard(self, request: Request) -> Response:
-        """The dashboard."""
-        return Response(DASHBOARD.read_bytes(), media_type="text/html; charset=utf-8")
+        """The dashboard. It asks for a key itself where one is needed, so the page is open to all."""
+        body, headers = dashboard.page()
+        return Response(body, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def number(request: Request, name: str) -> float | None:
@@ -231,6 +239,35 @@ def number(request: Request, name: str) -> float | None:
     if text is None:
         return None
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
-        raise ClientError(f"{name} must be a number, got {text[:40]!r}", param=name) from None
+        found = math.nan
+    if not math.isfinite(found):
+        raise ClientError(f"{name} must be a number, got {text[:40]!r}", param=name)
+    return found
+
+
+def whole(request: Request, name: str, default: int, most: int) -> int:
+    """A whole number from 1 to `most` among the query parameters. Raises ClientError."""
+    found = number(request, name)
+    if found is None:
+        return default
+    if not 1 <= found <= most or found != int(found):
+        raise ClientError(f"{name} must be a whole number from 1 to {most}", param=name)
+    return int(found)
+
+
+def turn_filter(query: dict[str, str], *others: str) -> TurnFilter:
+    """The filter in `query`, whose `others` belong to the page. Raises ClientError."""
+    try:
+        return msgspec.convert({k: v for k, v in query.items() if k not in others}, TurnFilter, strict=False)
+    except msgspec.ValidationError as error:
+        raise ClientError(f"not a filter of turns: {error}") from None
+
+
+def brief(page: Page) -> Page:
+    """A page without what explains its turns in full."""
+    replace = msgspec.structs.replace
+    return Page(
+        tuple(replace(t, signals=None, memory={}, remembered=(), drop_report=()) for t in page.turns), page.next
+    )

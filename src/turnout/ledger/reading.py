@@ -37,7 +37,11 @@ _SUMMED = (
 
 
 class TurnFilter(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which turns; an empty field does not restrict. `since`, `until`: Unix seconds, the first included, the last not."""
+    """Which turns; an empty field does not restrict.
+
+    `cost_gap`: only turns whose cost is incomplete, `unpriced` or `unknown`. `aside`: only turns that paid for calls whose
+    reply was not served. `since`, `until`: Unix seconds, the first included, the last not.
+    """
 
     route: str = ""
     tenant: str = ""
@@ -46,6 +50,8 @@ class TurnFilter(Struct, frozen=True, forbid_unknown_fields=True):
     target: str = ""
     source: str = ""
     ended: str = ""
+    cost_gap: str = ""
+    aside: bool = False
     since: float | None = None
     until: float | None = None
 
@@ -155,8 +161,10 @@ def _cursor(text: str) -> tuple[float, int]:
 
 
 def _where(which: TurnFilter) -> list[sa.ColumnElement[bool]]:
-    names = ("route", "tenant", "session", "agent", "target", "source", "ended")
+    names = ("route", "tenant", "session", "agent", "target", "source", "ended", "cost_gap")
     found: list[sa.ColumnElement[bool]] = [turns.c[n] == value for n in names if (value := getattr(which, n))]
+    if which.aside:
+        found.append(turns.c.aside_usd > 0)
     if which.since is not None:
         found.append(turns.c.at >= which.since)
     if which.until is not None:
