@@ -54,13 +54,14 @@ async def _tasks() -> int:
 
 @contextmanager
 def running(
-    toml: str, folder: Path, *, env: dict[str, str] | None = None, capture: str = "signals"
+    toml: str, folder: Path, *, env: dict[str, str] | None = None, capture: str = "signals", routers: Any = None
 ) -> Iterator[Running]:
-    """Serve the configuration `toml`; scripts are looked up in `folder`, where the ledger is kept too."""
+    """Serve the configuration `toml`; scripts are looked up in `folder`, where the ledger is kept too. `routers`: the union
+    of routers it may name, where a test brings its own."""
     ledger_url = f"sqlite:///{folder / 'turnout.db'}"
     file = folder / "turnout.toml"
     file.write_text(f'{toml}\n[ledger]\nurl = "{ledger_url}"\ncapture = "{capture}"\nflush_interval_s = 0.05\n')
-    config = configuration.load(file, env or {})
+    config = configuration.load(file, env or {}, routers)
     ready = threading.Event()
     held: dict[str, Any] = {}
 

@@ -26,6 +26,12 @@ class Call:
     id: str
     name: str
     arguments: str
+    namespace: str = ""
+
+    @property
+    def flat(self) -> str:
+        """The name where names have no namespace."""
+        return f"{self.namespace}__{self.name}" if self.namespace else self.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +172,53 @@ def played(name: str, form: str, body: JSON) -> Play:
         if call is None or results:
             return Play(SHELL_ANSWER, prompt=1200)
         return Play(calls=(call,), stop="tool_calls", prompt=1200)
+    if name == "delegating":
+        return delegated(form, body, results)
     return PLAYS[name]
+
+
+SUBTASK = "SUBTASK: say hello with echo"
+SUB_ANSWER = "The delegated part is done."
+MAIN_ANSWER = "The sub-agent said hello."
+
+
+def delegated(form: str, body: JSON, results: list[str]) -> Play:
+    """A main agent that hands its work to a sub-agent, and the sub-agent that does it with one shell call."""
+    if any(text.strip().startswith(SUBTASK) for text in user_texts(form, body)):
+        call = shell_call(form, body)
+        if call is None or results:
+            return Play(SUB_ANSWER)
+        return Play(calls=(call,), stop="tool_calls")
+    call = delegation(form, body, results)
+    return Play(calls=(call,), stop="tool_calls") if call is not None else Play(MAIN_ANSWER)
+
+
+def delegation(form: str, body: JSON, results: list[str]) -> Call | None:
+    """The call with which a main agent goes on: it starts a sub-agent, and waits for it where starting does not."""
+    prefix = "toolu_" if form == "anthropic_messages" else "call_"
+    call_id = f"{prefix}{time.monotonic_ns():x}"
+    names = {(tool.get("function") or tool).get("name") for tool in body.get("tools") or []}
+    if "Agent" in names and not results:
+        arguments: JSON = {"description": "Say hello", "prompt": SUBTASK, "subagent_type": "general-purpose"}
+        return Call(call_id, "Agent", json.dumps({**arguments, "run_in_background": False}))
+    space = next((n for n in names if n and n.startswith("multi_agent")), "").partition("__")[0]
+    if space and not results:
+        return Call(call_id, "spawn_agent", json.dumps({"message": SUBTASK}), space)
+    if space and len(results) == 1:
+        targets = [json.loads(results[0])["agent_id"]]
+        return Call(call_id, "wait_agent", json.dumps({"targets": targets, "timeout_ms": 60_000}), space)
+    return None
+
+
+def user_texts(form: str, body: JSON) -> list[str]:
+    """What users said in a request of a format, part by part."""
+    said = body["input"] if form == "openai_responses" else body["messages"]
+    contents = [message.get("content") for message in said if message.get("role") == "user"]
+    return [
+        part if isinstance(part, str) else str(part.get("text", ""))
+        for content in contents
+        for part in ([content] if isinstance(content, str) else content or [])
+    ]
 
 
 def tool_results(form: str, body: JSON) -> list[str]:
@@ -231,7 +283,7 @@ def chat_reply(play: Play, model: str) -> JSON:
         message["reasoning_content"] = play.reasoning
     if play.calls:
         message["tool_calls"] = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in play.calls
+            {"id": c.id, "type": "function", "function": {"name": c.flat, "arguments": c.arguments}} for c in play.calls
         ]
     finish = CHAT_FINISH.get(play.stop, "content_filter")
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
@@ -260,7 +312,7 @@ def chat_events(play: Play, body: JSON) -> Iterator[JSON]:
         yield {"error": {"message": "the vendor broke", "type": "server_error", "code": "server_error"}}
         return
     for index, call in enumerate(play.calls):
-        opening = {"index": index, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        opening = {"index": index, "id": call.id, "type": "function", "function": {"name": call.flat, "arguments": ""}}
         yield chunk({"tool_calls": [opening]})
         for piece in pieces(call.arguments):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
@@ -296,7 +348,8 @@ def responses_items(play: Play) -> list[JSON]:
         items.append({**message, "status": "incomplete" if play.stop == "length" else "completed"})
     for n, c in enumerate(play.calls):
         call = {"id": f"fc_{n}", "type": "function_call", "call_id": c.id, "name": c.name, "arguments": c.arguments}
-        items.append({**call, "status": "completed"})
+        space = {"namespace": c.namespace} if c.namespace else {}
+        items.append({**call, **space, "status": "completed"})
     return items
 
 
@@ -399,7 +452,7 @@ def messages_blocks(play: Play) -> list[JSON]:
     if play.text:
         blocks.append({"type": "text", "text": play.text})
     for c in play.calls:
-        blocks.append({"type": "tool_use", "id": c.id, "name": c.name, "input": json.loads(c.arguments)})
+        blocks.append({"type": "tool_use", "id": c.id, "name": c.flat, "input": json.loads(c.arguments)})
     return blocks
 
 

@@ -1,7 +1,10 @@
-"""Item types of OpenAI Responses that the writers of other formats treat in a particular way.
+"""Pieces of one format's requests that the writers of other formats treat in a particular way.
 
-They reach the neutral form as `Opaque(format="openai_responses", type=...)`.
+Item types of OpenAI Responses reach the neutral form as `Opaque(format="openai_responses", type=...)`.
 """
+
+ATTRIBUTION = "x-anthropic-billing-header:"
+"""A line that Claude Code puts first and that changes with every request: it would spoil prefix caches of other vendors."""
 
 UNTRANSLATABLE: frozenset[str] = frozenset(
     f"{kind}{end}"
@@ -14,3 +17,8 @@ that holds one is refused with a typed error (`unsupported_capability`), never t
 CONTROL: frozenset[str] = frozenset({"additional_tools", "compaction_trigger"})
 """Items that are no content: the tools of `additional_tools` are in `Conversation.tools`, and `compaction_trigger` asks the
 Responses API for a summary. Other formats leave them out without a word."""
+
+
+def attribution(text: str) -> bool:
+    """Whether an instruction is nothing but the attribution line."""
+    return text.startswith(ATTRIBUTION) and "\n" not in text.strip()

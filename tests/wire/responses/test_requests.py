@@ -560,3 +560,13 @@ def test_any_conversation_can_be_written_and_read(conversation):
     request = RESPONSES.read_request(msgspec.json.encode(written(conversation)))
     for message in request.conversation.messages:
         assert not isinstance(message.parts[0], Refusal | Opaque)
+
+
+def test_the_line_that_claude_code_changes_with_every_request_stays_out_of_the_instructions():
+    system = (Text("x-anthropic-billing-header: v=1; h=abc"), Text("one"), Text("x-anthropic-billing-header: is a header"))
+    said = Conversation((Message("user", (Text("hi"),)),), system, format="anthropic_messages")
+    out = RESPONSES.write_request(Request("anthropic_messages", said, Settings(model="m")))
+    assert msgspec.json.decode(out.body)["instructions"] == "one"
+    assert [drop.path for drop in out.drops] == ["system[0]", "system[2]"]
+    own = read(instructions="x-anthropic-billing-header: v=1")
+    assert body(rebuilt(own))["instructions"] == "x-anthropic-billing-header: v=1"

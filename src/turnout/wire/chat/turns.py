@@ -30,7 +30,7 @@ from turnout.conversation import (
 from turnout.errors import ClientError
 from turnout.wire.chat.content import audio_format, url_of
 from turnout.wire.drops import Drops
-from turnout.wire.items import CONTROL, UNTRANSLATABLE
+from turnout.wire.items import CONTROL, UNTRANSLATABLE, attribution
 from turnout.wire.names import alias, custom_arguments, original_id
 from turnout.wire.paths import inner_path, part_path
 
@@ -38,9 +38,6 @@ NAME = "Chat Completions"
 NO_RESULT = "(no result: the call was interrupted)"
 EMPTY_FAILURE = "The tool failed and returned nothing."
 NO_CACHE = "Chat Completions has no cache markers"
-
-ATTRIBUTION = "x-anthropic-billing-header:"
-"""A line that Claude Code puts first and that changes with every request: it would spoil prefix caches."""
 
 _UNREADABLE = frozenset(("compaction", "compaction_summary", "context_compaction"))
 
@@ -99,7 +96,7 @@ class _Turns:
         for index, part in enumerate(parts):
             path = self._system_path(index, flat)
             text = self._as_text(part, path)
-            if text.startswith(ATTRIBUTION) and "\n" not in text.strip():
+            if attribution(text):
                 self._drops.drop(path, "a line that changes with every request would spoil the prefix cache")
             elif text:
                 texts.append(text)

@@ -8,6 +8,7 @@ from turnout.conversation import Effort, Lazy, OutputFormat, Settings, Text
 from turnout.errors import ClientError
 from turnout.wire.codec import Request, Written
 from turnout.wire.drops import Drops
+from turnout.wire.items import attribution
 from turnout.wire.responses.content import FORMAT
 from turnout.wire.responses.tools import Tools, carried, write_choice, write_tools
 from turnout.wire.responses.writing import US, write_items
@@ -78,7 +79,9 @@ def _instructions(request: Request, native: bool, drops: Drops) -> str:
             drops.drop(f"system[{i}].cache_control", f"{US} caches prompts by itself")
         if part.extra and not native:
             drops.extras(f"system[{i}]", part.extra, US)
-        if part.text:
+        if not native and attribution(part.text):
+            drops.drop(f"system[{i}]", "a line that changes with every request would spoil the prefix cache")
+        elif part.text:
             texts.append(part.text)
     return "\n\n".join(texts)
 
