@@ -117,7 +117,7 @@ class Serving:
         request = self.request = self.codec.read_request(self.body)
         settings = request.settings
         route = self.route = gateway.route(settings.model)
-        conversation = self.conversation = self._continued(request)
+        conversation = self.conversation = self._continued(request, tenant)
         self.lane, self.agent = identify(self.by_name, conversation, settings, tenant)
         if self.continued is not None and self.lane.rung in ("fingerprint", "none"):
             self.lane = msgspec.structs.replace(self.continued.lane, rung="chain")
@@ -144,7 +144,7 @@ class Serving:
         else:
             await forward(self, request, route, decision)
 
-    def _continued(self, request: Request) -> Conversation:
+    def _continued(self, request: Request, tenant: str) -> Conversation:
         """The whole conversation, with what a `previous_response_id` stands for put before it. Raises ClientError."""
         settings = request.settings
         if settings.background:
@@ -155,15 +155,15 @@ class Serving:
             )
         if settings.previous_response_id is None:
             return request.conversation
-        stored = self.continued = self.gateway.responses.find(settings.previous_response_id)
-        if stored is None:
+        stored = self.gateway.responses.find(settings.previous_response_id)
+        if stored is None or stored.lane.tenant != tenant:
             raise ClientError(
                 f"previous_response_id {settings.previous_response_id[:80]!r} is not known here (never issued by this "
                 "gateway, not stored, or expired); send the whole conversation instead",
                 code="previous_response_not_found",
                 param="previous_response_id",
             )
-        now = request.conversation
+        self.continued, now = stored, request.conversation
         return msgspec.structs.replace(now, messages=(*stored.messages, *now.messages), roles=())
 
     async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
