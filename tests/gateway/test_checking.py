@@ -102,6 +102,9 @@ def test_a_good_file_has_no_findings() -> None:
         ("[routes.coder]", '[ledger]\nurl = "mongodb://x"\n[routes.coder]', "error", "ledger.url", "one of: sqlite"),
         ("[routes.coder]", '[ledger]\nurl = "sqlite:////no/such/place/t.db"\n[routes.coder]', "error", "ledger.url", "folder"),
         ("[routes.coder]", '[sessions]\nurl = "redis://:hush@cache"\n[routes.coder]', "warning", "sessions.url", "url_env"),
+        ("[routes.coder]", '[sessions]\nurl = "redis://me:hush@cache/x"\n[routes.coder]', "error", "sessions.url", "a database"),
+        ("[routes.coder]", '[sessions]\nurl = "redis://me:hu/sh@cache"\n[routes.coder]', "error", "sessions.url", "%2F"),
+        ("[routes.coder]", '[sessions]\nurl = "rediss://cache:6380/1"\n[routes.coder]', "", "", ""),
     ],
 )  # fmt: skip
 def test_what_will_surprise_is_found(old: str, new: str, severity: str, key: str, says: str) -> None:
@@ -148,3 +151,15 @@ def test_local_servers_may_use_http() -> None:
             f for f in findings(GOOD.replace("https://api.anthropic.com", f"http://{host}")) if "base_url" in f.key
         ]
         assert found == []
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [("redis://me:hush@cache/x", "a database"), ("mongodb://me:hush@cache", "no URL of a session store")],
+)
+def test_a_url_of_sessions_in_the_environment_is_judged_and_not_shown(url: str, says: str) -> None:
+    text = GOOD.replace("[routes.coder]", '[sessions]\nurl_env = "SESSIONS_URL"\n[routes.coder]', 1)
+    found = findings(text, {"KEY": "k", "SESSIONS_URL": url})
+    assert [f.key for f in found if f.severity == "error"] == ["sessions.url_env"]
+    assert says in str(found)
+    assert "hush" not in str(found)

@@ -46,18 +46,13 @@ class Asker:
         try:
             async with asyncio.timeout(ask.within_s):
                 request = self._request
-                own, settings = ask.conversation is request.conversation, ask.settings
-                if not own and settings is None:
-                    # The conversation is whole as it is: state kept elsewhere must not come on top of it.
-                    settings = msgspec.structs.replace(
-                        request.settings, previous_response_id=None, conversation_id=None
-                    )
+                own = ask.conversation is request.conversation
                 prepared = prepare(
                     request,
                     model,
                     ask.edits,
                     rewrite=None if own else ask.conversation,
-                    settings=settings,
+                    settings=ask.settings,
                     stream=True,
                 )
                 opened = await model.open(

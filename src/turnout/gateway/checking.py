@@ -20,6 +20,7 @@ from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
+from turnout.sessions import address
 from turnout.upstream.scripted import Script
 from turnout.upstream.target import Upstream
 
@@ -55,7 +56,7 @@ class _Checks:
         for route in self.config.routes.values():
             for path, router in _routers(route.router, ("routes", route.name)):
                 self._router(path, router)
-        self._stores()
+        self._stores(env)
 
     def warn(self, path: lines.Path, message: str, hint: str = "") -> None:
         self.tables.note(path, message, hint, "warning")
@@ -166,8 +167,10 @@ class _Checks:
             if judge is not None and (judge.upstream, judge.model) == (a.upstream, a.model):
                 self.warn((*path, "judge"), f"the judge is the {low} model itself, and shares its rate limit")
 
-    def _stores(self) -> None:
-        for name, store in (("ledger", self.config.ledger), ("sessions", self.config.sessions)):
+    def _stores(self, env: Mapping[str, str]) -> None:
+        sessions = self.config.sessions
+        self._sessions(env.get(sessions.url_env, "") if sessions.url_env else sessions.url, sessions.url_env)
+        for name, store in (("ledger", self.config.ledger), ("sessions", sessions)):
             if store.url_env:
                 continue
             path = (name, "url")
@@ -178,13 +181,34 @@ class _Checks:
             elif scheme in _EXTRAS and importlib.util.find_spec(_EXTRAS[scheme][0]) is None:
                 extra = _EXTRAS[scheme][1]
                 self.tables.note(path, f"{scheme} needs an extra", f"pip install 'turnout[{extra}]'")
-            if "@" in store.url and urlsplit(store.url).password:
+            if _has_password(store.url):
                 self.warn(
                     path, "a password stands in the file", "put the URL into a variable and name that in `url_env`"
                 )
             folder = Path(store.url.removeprefix("sqlite:///").split("?")[0]).parent
             if scheme == "sqlite" and not folder.is_dir():
                 self.tables.note(path, f"no such folder: {folder}", "create it first")
+
+    def _sessions(self, url: str, variable: str) -> None:
+        """Note what is wrong with the URL of a Redis server, in the file or in the environment; never the URL itself."""
+        redis = url.startswith(("redis:", "rediss:"))
+        path = ("sessions", "url_env" if variable else "url")
+        if redis:
+            try:
+                address.parse(url)
+            except ConfigError as error:
+                self.tables.note(path, error.message)
+        elif variable and url and not url.startswith("memory:"):
+            self.tables.note(path, "the variable holds no URL of a session store", "expected redis://HOST:6379/0")
+        if redis and variable and importlib.util.find_spec("redis") is None:
+            self.tables.note(path, "redis needs an extra", "pip install 'turnout[redis]'")
+
+
+def _has_password(url: str) -> bool:
+    try:
+        return "@" in url and bool(urlsplit(url).password)
+    except ValueError:
+        return False
 
 
 def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct]]:

@@ -105,8 +105,9 @@ class LedgerConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Where routers keep what they remember of a lane.
 
-    `url`: `memory:` or `redis://...`; `url_env`: environment variable that holds it instead. `ttl_s`: how long an idle lane is
-    remembered. `max_lanes`: how many are kept at once; the longest idle go first.
+    `url`: `memory:`, or `redis://HOST:6379/0` (`rediss://` with TLS) for several gateways; `url_env`: environment variable that
+    holds it instead, for URLs with a password. `ttl_s`: how long an idle lane or response is remembered. `max_lanes`: how many
+    are kept at once in memory; the longest idle go first.
     """
 
     url: str = "memory:"
@@ -408,7 +409,8 @@ def _digest(value: Any) -> str:
 
 
 def _without_password(url: str) -> str:
-    return re.sub(r"(://[^/@:]*):[^/]*@", r"\1:***@", url)
+    # To the last @: what was not percent-encoded in a password as it should have been must not show either.
+    return re.sub(r"(?s)(://[^/@:]*):.*@", r"\1:***@", url)
 
 
 def _resolved(config: Config) -> Config:

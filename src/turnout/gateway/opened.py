@@ -21,7 +21,8 @@ from turnout.ledger.store import Ledger
 from turnout.ledger.trace import TurnRecord
 from turnout.pricing.prices import Prices
 from turnout.routing.core import TargetName
-from turnout.sessions.responses import ResponseStore
+from turnout.sessions import address
+from turnout.sessions.responses import MemoryResponses, ResponseStore
 from turnout.sessions.store import MemoryStore, SessionStore
 from turnout.upstream.credentials import Redactor, header_text
 from turnout.upstream.http import Client
@@ -35,18 +36,24 @@ class Gateway:
     """Shared by all turns of one process. `open` inside the event loop that will serve, `close` when done."""
 
     def __init__(
-        self, config: Config, models: Models, ledger: Ledger, sessions: SessionStore, redactor: Redactor
+        self,
+        config: Config,
+        models: Models,
+        ledger: Ledger,
+        sessions: SessionStore,
+        responses: ResponseStore,
+        redactor: Redactor,
     ) -> None:
         self.config = config
         self.models = models
         self.ledger = ledger
         self.sessions = sessions
+        self.responses = responses
         self.redactor = redactor
         self.keeps_signals = config.ledger.capture != "none"
         self.keeps_bodies = config.ledger.capture == "full"
-        self.metrics = Metrics(ledger.health)
+        self.metrics = Metrics(ledger.health, sessions.trouble)
         self.exporter = exporter()
-        self.responses = ResponseStore(ttl_s=config.sessions.ttl_s)
         self.attendant = Attendant(config.server.keepalive_after_s)
         self.client_keys: Mapping[str, str] = {}
         self.route_headers = {
@@ -79,7 +86,7 @@ class Gateway:
             config,
             Models(models, tuple({id(t): t for t in (*transports.values(), client)}.values())),
             Ledger.open(config.ledger.url, config.ledger.capture, config.ledger.flush_interval_s),
-            sessions(config),
+            *sessions(config),
             Redactor([k for k in (*keys.values(), *client_keys) if k]),
         )
         gateway.client_keys = client_keys
@@ -171,11 +178,23 @@ class Gateway:
         return {"ready": ready, "ledger": health, "cooling_targets": cooling, "stuck_routes": stuck}
 
 
-def sessions(config: Config) -> SessionStore:
-    """The session store the configuration names."""
-    url = config.sessions.url
+def sessions(config: Config) -> tuple[SessionStore, ResponseStore]:
+    """The stores of lanes and of responses that the configuration names. Raises ConfigError."""
+    url, ttl_s = config.sessions.url, config.sessions.ttl_s
     if url in ("memory:", "memory://", ""):
-        return MemoryStore(ttl_s=config.sessions.ttl_s, max_lanes=config.sessions.max_lanes)
-    raise ConfigError(
-        f"sessions in {url.split(':', 1)[0]!r} are not available; use `memory:`", file=config.file, key="sessions.url"
-    )
+        return MemoryStore(ttl_s=ttl_s, max_lanes=config.sessions.max_lanes), MemoryResponses(ttl_s=ttl_s)
+    if url.split(":", 1)[0] not in ("redis", "rediss"):
+        raise ConfigError("expected `memory:`, redis://... or rediss://...", file=config.file, key="sessions.url")
+    try:
+        where = address.parse(url)
+    except ConfigError as error:
+        raise ConfigError(error.message, file=config.file, key=error.key) from None
+    try:
+        from turnout.sessions.redis import RedisStore
+        from turnout.sessions.redis_responses import RedisResponses
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "the Redis client is not installed; run: pip install 'turnout[redis]'", file=config.file, key="sessions.url"
+        ) from None
+    lanes = RedisStore(where, ttl_s=ttl_s)
+    return lanes, RedisResponses(lanes.link, ttl_s=ttl_s)

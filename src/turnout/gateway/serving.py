@@ -117,7 +117,7 @@ class Serving:
         request = self.request = self.codec.read_request(self.body)
         settings = request.settings
         route = self.route = gateway.route(settings.model)
-        conversation = self.conversation = self._continued(request, tenant)
+        conversation = self.conversation = await self._continued(request, tenant)
         self.lane, self.agent = identify(self.by_name, conversation, settings, tenant)
         if self.continued is not None and self.lane.rung in ("fingerprint", "none"):
             self.lane = msgspec.structs.replace(self.continued.lane, rung="chain")
@@ -144,7 +144,7 @@ class Serving:
         else:
             await forward(self, request, route, decision)
 
-    def _continued(self, request: Request, tenant: str) -> Conversation:
+    async def _continued(self, request: Request, tenant: str) -> Conversation:
         """The whole conversation, with what a `previous_response_id` stands for put before it. Raises ClientError."""
         settings = request.settings
         if settings.background:
@@ -155,7 +155,7 @@ class Serving:
             )
         if settings.previous_response_id is None:
             return request.conversation
-        stored = self.gateway.responses.find(settings.previous_response_id)
+        stored = await self.gateway.responses.find(settings.previous_response_id)
         if stored is None or stored.lane.tenant != tenant:
             raise ClientError(
                 f"previous_response_id {settings.previous_response_id[:80]!r} is not known here (never issued by this "
@@ -163,7 +163,8 @@ class Serving:
                 code="previous_response_not_found",
                 param="previous_response_id",
             )
-        self.continued, now = stored, request.conversation
+        self.continued = stored
+        now = request.conversation
         return msgspec.structs.replace(now, messages=(*stored.messages, *now.messages), roles=())
 
     async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
@@ -262,7 +263,7 @@ class Serving:
             said = (*conversation.messages, Message("assistant", reply.parts))
             native = self.upstream_format == "openai_responses"
             system = tuple(conversation.system)
-            self.gateway.responses.keep(
+            await self.gateway.responses.keep(
                 StoredResponse(reply.id, self.lane, self.target, said, system, native, len(self.body))
             )
 

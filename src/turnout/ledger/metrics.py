@@ -53,12 +53,16 @@ class _Histogram:
 class Metrics(Collector):
     """The metrics of one gateway. All methods but `render` are called from the event loop and cost microseconds.
 
-    `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped.
+    `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped. `sessions`:
+    what went wrong with the session store, by operation and kind; the store goes on counting in it.
     """
 
-    def __init__(self, health: Callable[[], Health] | None = None) -> None:
+    def __init__(
+        self, health: Callable[[], Health] | None = None, sessions: Mapping[Labels, float] | None = None
+    ) -> None:
         self.in_flight = 0
         self._health = health
+        self._sessions = {} if sessions is None else sessions
         self._requests: dict[Labels, float] = defaultdict(float)
         self._internal: dict[Labels, float] = defaultdict(float)
         self._turns: dict[Labels, float] = defaultdict(float)
@@ -153,6 +157,7 @@ class Metrics(Collector):
         yield _counter("upstream_calls", "Calls by outcome.", ("target", "purpose", "outcome"), self._calls)
         yield _counter("upstream_retries", "Attempts after the first.", ("target",), self._retries)
         yield _counter("recovered", "Failures mended by a retry or a fallback.", ("target", "by"), self._recovered)
+        yield _counter("sessions_trouble", "Trouble with the session store.", ("operation", "kind"), self._sessions)
         formats = ("route", "format", "upstream_format")
         yield _counter("dropped_fields", "Request fields a translation lost.", formats, self._dropped_fields)
 

@@ -1,4 +1,4 @@
-"""Responses that clients continue by id (`previous_response_id`): whose they are, and what they said.
+"""Responses that clients continue by id (`previous_response_id`): whose they are, what they said, and where they are kept.
 
 The target that issued an id can continue it natively; any other target is given the transcript instead.
 """
@@ -6,6 +6,7 @@ The target that issued an id can continue it natively; any other target is given
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -26,7 +27,15 @@ class StoredResponse(Struct, frozen=True):
     size: int
 
 
-class ResponseStore:
+class ResponseStore(Protocol):
+    """Where responses are kept by id. `keep` never fails; `find` raises ClientError where it cannot tell."""
+
+    async def find(self, response_id: str) -> StoredResponse | None: ...
+
+    async def keep(self, response: StoredResponse) -> None: ...
+
+
+class MemoryResponses:
     """Responses by id, in this process; the least recently used go when there are too many or they are too large.
 
     `ttl_s`: how long an id can be continued. `max_bytes`: bound on the request bytes the transcripts came from.
@@ -50,7 +59,7 @@ class ResponseStore:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def find(self, response_id: str) -> StoredResponse | None:
+    async def find(self, response_id: str) -> StoredResponse | None:
         """The response of this id; None when it is unknown or too old."""
         entry = self._kept.get(response_id)
         if entry is None:
@@ -61,7 +70,7 @@ class ResponseStore:
         self._kept.move_to_end(response_id)
         return entry[1]
 
-    def keep(self, response: StoredResponse) -> None:
+    async def keep(self, response: StoredResponse) -> None:
         """Remember a response; evicts the least recently used beyond the bounds, never refuses."""
         if response.id in self._kept:
             self._remove(response.id)

@@ -1,4 +1,4 @@
-"""What routers remember of a lane between turns, in memory, bounded, with a time to live.
+"""What routers remember of a lane between turns: the protocol of stores, the rules they share, and the store in memory.
 
 A router's state is a pure fold of the events its decisions left. The store keeps, per lane, snapshots of the folded states
 at positions of the conversation. A turn reads the newest snapshot whose position is a proper prefix of its conversation, so
@@ -9,7 +9,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -28,7 +28,9 @@ class Loaded(Struct, frozen=True):
 
 class SessionStore(Protocol):
     """Where lanes' states live. No lock is held between `load` and `commit`; a commit that finds a newer version folds its
-    events over the newer states."""
+    events over the newer states. `trouble`: what went wrong, counted by operation and kind (for metrics)."""
+
+    trouble: Mapping[tuple[str, ...], float]
 
     async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded: ...
 
@@ -47,6 +49,18 @@ class Snapshot(Struct, frozen=True):
     states: dict[str, State]
 
 
+class Positioned(Protocol):
+    """A snapshot in any form: where in a conversation it stands."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def mark(self) -> bytes: ...
+
+
+P = TypeVar("P", bound=Positioned)
+
+
 class _LaneMemory:
     __slots__ = ("snapshots", "used_at", "version")
 
@@ -62,6 +76,7 @@ class MemoryStore:
     def __init__(
         self, *, ttl_s: float = 24 * 3600.0, max_lanes: int = 50_000, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.trouble: Mapping[tuple[str, ...], float] = {}
         self._lanes: OrderedDict[str, _LaneMemory] = OrderedDict()
         self._ttl_s = ttl_s
         self._max_lanes = max_lanes
@@ -121,12 +136,12 @@ class MemoryStore:
             self._lanes.popitem(last=False)
 
 
-def newest(snapshots: Sequence[Snapshot], conversation: Conversation, compacted: bool) -> Snapshot | None:
+def newest(snapshots: Sequence[P], conversation: Conversation, compacted: bool) -> P | None:
     """The snapshot at the longest proper prefix of this conversation. After a compaction the history no longer matches
-    anything, yet it is the same agent: its newest snapshot counts."""
+    anything, yet it is the same agent: the newest snapshot of a longer conversation counts."""
     total = len(conversation.messages)
     marks: dict[int, bytes] = {}
-    found: Snapshot | None = None
+    found: P | None = None
     for snapshot in reversed(snapshots):
         count = snapshot.count
         if count < total and (found is None or count > found.count):
@@ -134,12 +149,13 @@ def newest(snapshots: Sequence[Snapshot], conversation: Conversation, compacted:
                 marks[count] = mark(conversation, count)
             if marks[count] == snapshot.mark:
                 found = snapshot
-    if found is None and compacted and snapshots and total < snapshots[-1].count:
-        return snapshots[-1]
+    if found is None and compacted:
+        # What the turn itself left, if this is a retry of it, is no longer than it is.
+        return next((snapshot for snapshot in reversed(snapshots) if snapshot.count > total), None)
     return found
 
 
-def kept(snapshots: Sequence[Snapshot], added: Snapshot) -> list[Snapshot]:
+def kept(snapshots: Sequence[P], added: P) -> list[P]:
     """`snapshots` with `added` last, in place of an earlier one of the same position; at most `SNAPSHOTS_PER_LANE`."""
     others = [s for s in snapshots if s.count != added.count or s.mark != added.mark]
     return [*others, added][-SNAPSHOTS_PER_LANE:]
@@ -191,6 +207,11 @@ def state_kinds(event: type[Struct]) -> tuple[type[State], ...]:
 
 
 _KINDS: dict[type[Struct], tuple[type[State], ...]] = {}
+
+
+def state_class(name: str) -> type[State] | None:
+    """The state class of this name, the last defined of several; None when this process knows none."""
+    return next((kind for kind in reversed(_subclasses(State)) if kind.__name__ == name), None)
 
 
 def _subclasses(kind: type[State]) -> list[type[State]]:

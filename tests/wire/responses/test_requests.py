@@ -563,7 +563,11 @@ def test_any_conversation_can_be_written_and_read(conversation):
 
 
 def test_the_line_that_claude_code_changes_with_every_request_stays_out_of_the_instructions():
-    system = (Text("x-anthropic-billing-header: v=1; h=abc"), Text("one"), Text("x-anthropic-billing-header: is a header"))
+    system = (
+        Text("x-anthropic-billing-header: v=1; h=abc"),
+        Text("one"),
+        Text("x-anthropic-billing-header: is a header"),
+    )
     said = Conversation((Message("user", (Text("hi"),)),), system, format="anthropic_messages")
     out = RESPONSES.write_request(Request("anthropic_messages", said, Settings(model="m")))
     assert msgspec.json.decode(out.body)["instructions"] == "one"
