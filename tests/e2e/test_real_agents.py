@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Struct
 
 from tests.e2e import agents
 from tests.e2e.agents import DIALECT, NAMES, PROGRAM, RUNG, needs_agents
+from tests.e2e.considering import ROUTERS
 from tests.e2e.vendors import FORMATS, MAIN_ANSWER, SHELL_ANSWER, SHELL_COMMAND, Vendors, tool_results
 from tests.recorded import ROOT
 from tests.running import Running, running, script
 from turnout.ledger.store import Ledger
-from turnout.routing import Answer, Asking, Decision, Failure, Forward, Passthrough, TargetName, Turn, Why, ask
 
 JSON = dict[str, Any]
 pytestmark = [pytest.mark.agents, needs_agents]
@@ -149,22 +148,6 @@ def test_launch_runs_the_agent_on_a_gateway_of_its_own(vendors: Vendors, tmp_pat
     ] * 2
 
 
-class Considering(Struct, frozen=True, tag="considering", tag_field="type", forbid_unknown_fields=True):
-    """Has a target's whole answer before any of it goes out."""
-
-    target: TargetName
-
-    @property
-    def otherwise(self) -> TargetName:
-        return self.target
-
-    def route(self, turn: Turn) -> Asking[Decision]:
-        outcome = yield from ask(self.target, turn.conversation, within_s=400)
-        if isinstance(outcome, Failure):
-            return Forward(self.target, Why("fault", outcome.message))
-        return Answer(outcome, self.target, Why("judge", "considered"))
-
-
 SILENCE_S = 120
 
 
@@ -183,7 +166,7 @@ def test_agents_sit_through_two_minutes_of_silence(tmp_path: Path) -> None:
                 f'[targets."{name}"]\nupstream = "{form or DIALECT[agent]}"\nmodel = "silent#{name}"\n'
                 f'[routes."{name}"]\ntype = "{router}"\ntarget = "{name}"\n'
             )
-        with running("".join(parts), tmp_path, routers=Passthrough | Considering) as gateway:
+        with running("".join(parts), tmp_path, routers=ROUTERS) as gateway:
             with ThreadPoolExecutor(len(cases)) as pool:
                 names = [f"{agent}-{router}-{form or 'own'}" for agent, router, form in cases]
                 runs = [

@@ -46,13 +46,18 @@ class Asker:
         try:
             async with asyncio.timeout(ask.within_s):
                 request = self._request
-                own = ask.conversation is request.conversation
+                own, settings = ask.conversation is request.conversation, ask.settings
+                if not own and settings is None:
+                    # The conversation is whole as it is: state kept elsewhere must not come on top of it.
+                    settings = msgspec.structs.replace(
+                        request.settings, previous_response_id=None, conversation_id=None
+                    )
                 prepared = prepare(
                     request,
                     model,
                     ask.edits,
                     rewrite=None if own else ask.conversation,
-                    settings=ask.settings,
+                    settings=settings,
                     stream=True,
                 )
                 opened = await model.open(

@@ -119,8 +119,8 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
 def prepared_for(serving: "Serving", request: Request, route: Route, model: Model, decision: Forward) -> Prepared:
     """The body for `model`. Raises ClientError for what may not be lost or cannot be continued there."""
     rewrite, settings, stored = decision.rewrite, None, serving.continued
-    if stored is not None and rewrite is None and not (stored.native and stored.target == model.name):
-        rewrite = serving.conversation
+    if stored is not None and (rewrite is not None or not (stored.native and stored.target == model.name)):
+        rewrite = rewrite or serving.conversation
         settings = msgspec.structs.replace(request.settings, previous_response_id=None)
     elif request.settings.conversation_id is not None and model.format != request.format:
         raise ClientError(

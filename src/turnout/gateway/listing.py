@@ -8,18 +8,21 @@ from typing import Any
 import msgspec
 
 from turnout.errors import ClientError
+from turnout.gateway import cards
 from turnout.gateway.opened import Gateway
 
 _PAGE = 1000
 
 
 def models(gateway: Gateway, headers: Iterable[tuple[bytes, bytes]], query: Mapping[str, str]) -> bytes:
-    """The model list: Anthropic's shape where the caller sends `anthropic-version`, else OpenAI's, with the `models` cards
-    that Codex reads beside `data`. Paging (`limit`, `after_id`) is Anthropic's. Raises ClientError."""
+    """The model list: Anthropic's shape where the caller sends `anthropic-version`, else OpenAI's, with the cards in
+    `models` that Codex reads instead of `data` (it alone sends `client_version`). Paging (`limit`, `after_id`) is Anthropic's.
+    Raises ClientError."""
     names = gateway.models_offered()
     if not _is_anthropic(headers):
         data = [card(gateway, name, headers) for name in names]
-        return msgspec.json.encode({"object": "list", "data": data, "models": []})
+        described = cards.cards(gateway.config, names) if "client_version" in query else []
+        return msgspec.json.encode({"object": "list", "data": data, "models": described})
     limit = _limit(query)
     after = query.get("after_id")
     start = names.index(after) + 1 if after in names else 0

@@ -151,9 +151,10 @@ class Pages:
         """The routes, listed as models in the caller's dialect."""
         body = listing.models(self.gateway, request.scope["headers"], dict(request.query_params))
         etag = listing.etag(body)
-        if request.headers.get("if-none-match") == etag:
-            return Response(status_code=304, headers={"etag": etag})
-        return Response(body, media_type="application/json", headers={"etag": etag})
+        headers = {"etag": etag, "x-models-etag": etag}
+        if etag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(body, media_type="application/json", headers=headers)
 
     async def model(self, request: Request) -> Response:
         """One route, as a model."""

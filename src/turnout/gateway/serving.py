@@ -163,8 +163,7 @@ class Serving:
                 code="previous_response_not_found",
                 param="previous_response_id",
             )
-        self.continued = stored
-        now = request.conversation
+        self.continued, now = stored, request.conversation
         return msgspec.structs.replace(now, messages=(*stored.messages, *now.messages), roles=())
 
     async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
