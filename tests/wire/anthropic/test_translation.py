@@ -374,7 +374,7 @@ def test_structured_output_is_closed_and_freed_of_limits() -> None:
             },
         },
     }
-    assert [(d.path, d.how) for d in drops] == [("text.format.schema", "downgraded"), ("text.format.name", "dropped")]
+    assert [(d.path, d.how) for d in drops] == [("text.format.schema", "downgraded"), ("text.format.name", "emulated")]
     assert msgspec.json.encode(schema) == kept
 
 

@@ -249,9 +249,13 @@ def _output(body: dict[str, Any], settings: Settings, names: dict[str, str], dro
         drops.downgrade(
             f"{inside}.schema", "Messages takes no numeric or length limits in a schema, and only closed objects"
         )
-    for key, value in (("name", output.name), ("description", output.description), ("strict", output.strict)):
-        if value is not None:
-            drops.drop(f"{inside}.{key}", "Messages has no such field")
+    if output.name is not None:
+        drops.emulate(f"{inside}.name", "Messages needs no label for a schema")
+    if output.strict is not None:
+        drops.emulate(f"{inside}.strict", "Messages always holds to the schema")
+    if output.description is not None:
+        drops.emulate(f"{inside}.description", "it goes into the schema")
+        schema.setdefault("description", output.description)
     if output.extra:
         drops.extras(inside, output.extra, "Messages")
     body.setdefault("output_config", {})["format"] = {"type": "json_schema", "schema": schema}
