@@ -39,6 +39,7 @@ type = "passthrough"
 target = "small"
 [server]
 require_keys = true
+operators = ["team"]
 [server.tenants.team]
 key_env = "TEAM_KEY"
 """

@@ -72,7 +72,8 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
 
     `max_body_mib`: largest request body. `keepalive_after_s`: silence after which a buffered turn sends a sign of life.
     `deadline_s`: longest a turn may take. `shutdown_s`: how long running turns may finish after SIGTERM. `tenants`: clients
-    with a key of their own. `require_keys`: refuse requests without a tenant's key. `log_level`: how much is logged.
+    with a key of their own. `operators`: the tenants that see everybody's turns (the others see their own). `require_keys`:
+    refuse requests without a tenant's key. `log_level`: how much is logged.
     """
 
     max_body_mib: Positive = 32
@@ -80,12 +81,15 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
     deadline_s: Positive = 600.0
     shutdown_s: Annotated[float, Meta(ge=0)] = 30.0
     tenants: dict[str, Tenant] = {}
+    operators: tuple[str, ...] = ()
     require_keys: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     def __post_init__(self) -> None:
         if self.require_keys and not self.tenants:
             raise ValueError("require_keys refuses every request while there is no [server.tenants.NAME]")
+        if unknown := [name for name in self.operators if name not in self.tenants]:
+            raise ValueError(f"operators: there is no [server.tenants.{unknown[0]}]")
 
 
 class LedgerConfig(Struct, frozen=True, forbid_unknown_fields=True):

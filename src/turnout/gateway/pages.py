@@ -123,6 +123,20 @@ class Pages:
     def _check_key(self, request: Request) -> None:
         self.gateway.tenant(dict(request.scope["headers"]), dialect(request))
 
+    def _only(self, request: Request) -> str:
+        """The tenant whose turns alone the caller may see; "" for all. Raises ClientError (401) where keys are used and
+        none is known."""
+        if not self.gateway.client_keys:
+            return ""
+        tenant = self.gateway.tenant(dict(request.scope["headers"]), dialect(request))
+        if not tenant:
+            raise ClientError(
+                "turns are shown to tenants only: send a tenant's key as `Authorization: Bearer` or `x-api-key`",
+                status=401,
+                code="invalid_api_key",
+            )
+        return "" if tenant in self.gateway.config.server.operators else tenant
+
     async def count_messages(self, request: Request) -> Response:
         """Input tokens of a Messages request, counted here."""
         return await self._count(request, "anthropic_messages")
@@ -171,14 +185,14 @@ class Pages:
 
         `by`: names to group by, split at commas (route, target and source if absent). `top`: how many groups at most. `hours`:
         only the newest, instead of `since`. Else filtered by any field of `TurnFilter`."""
-        self._check_key(request)
+        only = self._only(request)
         query = dict(request.query_params)
         hours = number(request, "hours")
         by = tuple(name for name in query.pop("by", "route,target,source").split(",") if name)
         if unknown := [name for name in by if name not in get_args(By)]:
             raise ClientError(f"cannot group by {unknown[0][:40]!r}; choose of {', '.join(get_args(By))}", param="by")
         top = whole(request, "top", 1000, 100_000)
-        which = turn_filter(query, "hours", "top")
+        which = within(turn_filter(query, "hours", "top"), only)
         if hours is not None:
             which = msgspec.structs.replace(which, since=time.time() - hours * 3600)
         found = await self.gateway.read_ledger(lambda ledger: ledger.stats(by=cast("tuple[By, ...]", by), which=which))
@@ -188,30 +202,36 @@ class Pages:
         """Newest turns first, filtered by any field of `TurnFilter`; `limit` and `before` (the last page's `next`) page on.
 
         `brief=true` leaves out what only the page of one turn needs: signals, memory, drop report."""
-        self._check_key(request)
+        only = self._only(request)
         query = dict(request.query_params)
         limit = whole(request, "limit", 50, 1000)
         before = query.get("before", "")
-        which = turn_filter(query, "limit", "before", "brief")
+        which = within(turn_filter(query, "limit", "before", "brief"), only)
         page = await self.gateway.read_ledger(lambda ledger: ledger.turns(which, limit=limit, before=before))
         return as_json(brief(page) if query.get("brief") == "true" else page)
 
     async def turn(self, request: Request) -> Response:
         """One turn, whole."""
-        self._check_key(request)
+        only = self._only(request)
         wanted = request.path_params["id"]
         found = await self.gateway.read_ledger(lambda ledger: ledger.turn(wanted))
-        if found is None:
+        if found is None or (only and found.tenant != only):
             raise ClientError(f"no turn {wanted[:80]!r} in the ledger", status=404, code="turn_not_found")
         return as_json(found)
 
     async def outcomes(self, request: Request) -> Response:
         """What became of a turn or session, told by whoever knows."""
-        self._check_key(request)
+        only = self._only(request)
         try:
             outcome = msgspec.json.decode(await self._body(request), type=Outcome)
         except msgspec.DecodeError as error:
             raise ClientError(f"not an outcome: {error}", code="invalid_outcome") from None
+        if only:
+            outcome = msgspec.structs.replace(outcome, tenant=only)
+            if outcome.turn:
+                turn = await self.gateway.read_ledger(lambda ledger: ledger.turn(outcome.turn))
+                if turn is not None and turn.tenant != only:
+                    raise ClientError(f"no turn {outcome.turn[:80]!r} in the ledger", status=404, code="turn_not_found")
         await self.gateway.read_ledger(lambda ledger: ledger.add_outcome(outcome))
         return as_json(outcome, 201)
 
@@ -272,3 +292,8 @@ def brief(page: Page) -> Page:
     return Page(
         tuple(replace(t, signals=None, memory={}, remembered=(), drop_report=()) for t in page.turns), page.next
     )
+
+
+def within(which: TurnFilter, only: str) -> TurnFilter:
+    """`which`, narrowed to the one tenant the caller may see ("" for all)."""
+    return msgspec.structs.replace(which, tenant=only) if only else which
