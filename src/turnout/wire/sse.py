@@ -17,10 +17,10 @@ class Event(NamedTuple):
 class SSEParser:
     """Feed bytes, get whole events. `rest()` after the end gives the event that lacked its blank line, if any."""
 
-    __slots__ = ("_buffer", "_cr")
+    __slots__ = ("_cr", "_held")
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._held: list[bytes] = []  # the beginning of an event, as it came: a long one is joined once
         self._cr = False
 
     def feed(self, chunk: bytes) -> list[Event]:
@@ -28,16 +28,22 @@ class SSEParser:
         # `find`, since `in` on bytes costs four times as much.
         if chunk.find(b"\r") >= 0 or self._cr:
             chunk = self._normalised(chunk)
-        buffer = self._buffer + chunk if self._buffer else chunk
-        if buffer.find(b"\n\n") < 0:
-            self._buffer = buffer
+        held = self._held
+        if chunk.find(b"\n\n") < 0 and not (held and chunk.startswith(b"\n") and held[-1].endswith(b"\n")):
+            if chunk:
+                held.append(chunk)
             return []
-        *frames, self._buffer = buffer.split(b"\n\n")
+        if held:
+            held.append(chunk)
+            chunk = b"".join(held)
+        *frames, rest = chunk.split(b"\n\n")
+        self._held = [rest] if rest else []
         return [event for frame in frames if frame and (event := parse(frame)) is not None]
 
     def rest(self) -> list[Event]:
         """The last event when the stream ended without a blank line after it."""
-        frame, self._buffer = self._buffer.rstrip(b"\n"), b""
+        frame = b"".join(self._held).rstrip(b"\n")
+        self._held = []
         event = parse(frame) if frame else None
         return [event] if event is not None else []
 

@@ -446,3 +446,25 @@ def test_a_request_of_another_vendors_tools_alone_is_refused_by_name() -> None:
     body, drops = translated(user("hi"), tools=(search, Tool("f")))
     assert [tool["name"] for tool in body["tools"]] == ["f"]
     assert "tools[0]" in {drop.path for drop in drops}
+
+
+def test_calls_of_one_id_are_numbered_on() -> None:
+    calls = [
+        Message("assistant", (ToolCall("a", "f"),)),
+        Message("tool", (ToolResult("a", (Text("x"),)),)),
+    ]
+    other = [Message("assistant", (ToolCall("a_3", "f"),)), Message("tool", (ToolResult("a_3", (Text("y"),)),))]
+    body, _ = translated(Message("user", (Text("Hi."),)), *calls, *other, *calls, *calls, *calls)
+    uses = [b["id"] for m in body["messages"] for b in m["content"] if b["type"] == "tool_use"]
+    assert uses == ["a", "a_3", "a_2", "a_4", "a_5"]
+
+
+def test_assistant_text_waits_only_while_a_result_is_still_to_come() -> None:
+    asked = Message("assistant", (ToolCall("a", "f"), ToolCall("b", "f"), ToolCall("c", "f")))
+    say = Message("assistant", (Text("Meanwhile."),))
+    answers = {i: Message("tool", (ToolResult(i, (Text(i),)),)) for i in "abc"}
+    body, _ = translated(Message("user", (Text("Hi."),)), asked, answers["a"], say, answers["c"], say)
+    roles = [m["role"] for m in body["messages"]]
+    assert roles == ["user", "assistant", "user", "assistant"]
+    assert [b["tool_use_id"] for b in body["messages"][2]["content"]] == ["a", "c", "b"]
+    assert [b["text"] for b in body["messages"][3]["content"]] == ["Meanwhile.", "Meanwhile."]

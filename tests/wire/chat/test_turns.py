@@ -414,3 +414,9 @@ def test_items_that_are_no_content_leave_no_message():
     carrier = Message("developer", (Opaque(R, "additional_tools", {"type": "additional_tools", "tools": []}),))
     trigger = user(Opaque(R, "compaction_trigger", {"type": "compaction_trigger"}))
     assert messages(R, carrier, user(Text("hi")), trigger) == [{"role": "user", "content": "hi"}]
+
+
+def test_many_pieces_of_text_become_one() -> None:
+    pieces = tuple(Text(f"{i} ") for i in range(50))
+    found = messages(A, user(Text("Hi.")), said(*pieces, Reasoning("no"), Text("end")))
+    assert found[1] == {"role": "assistant", "content": "".join(p.text for p in pieces) + "\n\nend"}

@@ -31,13 +31,21 @@ class MessagesTally:
         self._native: dict[str, Any] | None = None
         self._begun = False
         self._relayed_terminal = False
-        self._tail = b""  # the beginning of an event that is not whole yet: held back
+        self._tail = b""  # of an event that is not whole yet: its beginning, and the pieces after that
+        self._pieces: list[bytes] = []
         self._unclosed = False  # what was returned last lacks its blank line
 
     def feed(self, chunk: bytes) -> bytes:
         """The whole events of `chunk`, as they came. An incomplete one is held back, so that a ping or an error can always
         follow what has been relayed."""
-        data = self._tail + chunk if self._tail else chunk
+        if self._tail:
+            if chunk.find(b"\n") < 0:
+                # Nothing ends here: the pieces of a long event are joined once.
+                self._pieces.append(chunk)
+                return b""
+            data = self._take_tail() + chunk
+        else:
+            data = chunk
         if data.endswith(b"\n\n"):
             self._tail = b""
         else:
@@ -54,7 +62,7 @@ class MessagesTally:
 
     def close(self) -> bytes:
         """The upstream closed. An event that lacks only its blank line is relayed as it is; half an event is not."""
-        tail, self._tail = self._tail, b""
+        tail = self._take_tail()
         event = parse(_unix(tail).rstrip(b"\n")) if tail else None
         if event is None or _decoded(event.data) is None:
             tail = b""
@@ -64,6 +72,13 @@ class MessagesTally:
         if not self.ended:
             self.ended = True
             self.error = UpstreamError("malformed", "the stream ended before the reply was finished")
+        return tail
+
+    def _take_tail(self) -> bytes:
+        tail, self._tail = self._tail, b""
+        if self._pieces:
+            tail = b"".join((tail, *self._pieces))
+            self._pieces = []
         return tail
 
     def ping(self) -> bytes:

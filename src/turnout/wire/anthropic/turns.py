@@ -70,9 +70,13 @@ class _Folding:
         self._turns: list[Turn] = []
         self._pending: dict[str, tuple[str, str]] = {}  # source id -> written id and path, in order
         self._used: set[str] = set()
+        self._taken: dict[str, int] = {}  # by id, the number of its last variant
         self._deferred: list[_Unit] = []
+        self._deferred_calls: set[str] = set()
         self._results: list[Block] = []
         self._after: list[Block] = []  # what the user says while calls wait: behind their results
+        self._awaited = 0  # calls among `pending` with a result still to come in phase `counted`
+        self._counted = -1
         self._coming: dict[tuple[str, int], int] = {}
         for unit in units:
             if isinstance(unit.part, ToolResult):
@@ -95,6 +99,8 @@ class _Folding:
     def _assistant(self, unit: _Unit) -> None:
         if self._results and not self._after and self._awaits_more(unit.phase):
             self._deferred.append(unit)
+            if isinstance(unit.part, ToolCall):
+                self._deferred_calls.add(unit.part.id)
             return
         if self._results or self._after or (self._turns and self._turns[-1].role == "user"):
             self._settle()
@@ -103,7 +109,10 @@ class _Folding:
 
     def _awaits_more(self, phase: int) -> bool:
         """Whether a result of a waiting call comes before the next user text."""
-        return any(self._coming.get((call_id, phase), 0) for call_id in self._pending)
+        if self._counted != phase:
+            self._awaited = sum([self._coming.get((call_id, phase), 0) > 0 for call_id in self._pending])
+            self._counted = phase
+        return self._awaited > 0
 
     def _put_assistant(self, unit: _Unit) -> None:
         part = unit.part
@@ -113,6 +122,10 @@ class _Folding:
                 field = "call_id" if self._source == "openai_responses" else "id"
                 self._writer.drops.emulate(f"{unit.path}.{field}", _STANDS)
             block: Block | None = self._writer.block(part, unit.path, written)
+            if self._counted != unit.phase:
+                self._counted = -1
+            elif part.id not in self._pending and self._coming.get((part.id, unit.phase), 0) > 0:
+                self._awaited += 1
             self._pending[part.id] = written, unit.path
         else:
             block = self._writer.block(part, unit.path)
@@ -126,13 +139,15 @@ class _Folding:
 
     def _result(self, unit: _Unit, part: ToolResult) -> None:
         self._coming[part.call_id, unit.phase] -= 1
-        if self._deferred and any(isinstance(d.part, ToolCall) and d.part.id == part.call_id for d in self._deferred):
+        if part.call_id in self._deferred_calls:
             self._settle()
             self._flush_deferred()
         call = self._pending.pop(part.call_id, None)
         if call is None:
             self._orphan(unit, part)
             return
+        if self._counted == unit.phase:
+            self._awaited -= 1
         if call[0] != part.call_id:
             field = "tool_call_id" if self._source == "openai_chat" else "call_id"
             self._writer.drops.emulate(f"{unit.path}.{field}", _STANDS)
@@ -173,12 +188,14 @@ class _Folding:
             missing = {"type": "tool_result", "tool_use_id": written, "content": NO_RESULT, "is_error": True}
             self._results.append(missing)
         self._pending.clear()
+        self._counted = -1
         if self._results or self._after:
             self._turn("user").blocks += self._results + self._after
             self._results, self._after = [], []
 
     def _flush_deferred(self) -> None:
         deferred, self._deferred = self._deferred, []
+        self._deferred_calls.clear()
         for unit in deferred:
             self._put_assistant(unit)
 
@@ -190,9 +207,11 @@ class _Folding:
     def _fresh_id(self, call_id: str) -> str:
         """A legal id that no earlier call of the conversation has."""
         written = stem = legal_id(call_id)
-        count = 2
-        while written in self._used:
-            written = f"{stem[:58]}_{count}"
-            count += 1
+        if written in self._used:
+            count = self._taken.get(stem, 1)
+            while written in self._used:
+                count += 1
+                written = f"{stem[:58]}_{count}"
+            self._taken[stem] = count
         self._used.add(written)
         return written

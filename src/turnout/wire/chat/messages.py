@@ -49,6 +49,12 @@ _ENCODE = msgspec.json.encode
 
 def message_reader(roles: Sequence[Role]) -> Callable[[Any, int], Message]:
     """A decoder of raw messages for `Lazy`, given the roles of all."""
+    askers: list[int] = []
+
+    def asker(index: int) -> int:
+        if not askers:
+            askers.extend(_askers(roles))
+        return askers[index]
 
     def read(raw: msgspec.Raw, index: int) -> Message:
         path = f"messages[{index}]"
@@ -56,20 +62,31 @@ def message_reader(roles: Sequence[Role]) -> Callable[[Any, int], Message]:
             value = _DECODE(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ClientError(f"{path}: not valid JSON: {error}", param=path, code="invalid_json") from None
-        return read_message(value, index, roles)
+        return read_message(value, index, asker)
 
     return read
 
 
-def read_message(value: Any, index: int, roles: Sequence[Role]) -> Message:
-    """The message at `index`, decoded JSON in."""
+def _askers(roles: Sequence[Role]) -> list[int]:
+    """By index, the assistant message before it; the index itself when there is none."""
+    found: list[int] = []
+    last = -1
+    for index, role in enumerate(roles):
+        found.append(last if last >= 0 else index)
+        if role == "assistant":
+            last = index
+    return found
+
+
+def read_message(value: Any, index: int, asker: Callable[[int], int]) -> Message:
+    """The message at `index`, decoded JSON in. `asker(index)`: the assistant message whose call a legacy result answers."""
     path = f"messages[{index}]"
     message = object_at(value, path)
     role = read_role(message.get("role"), f"{path}.role")
     if role == "assistant":
         return _read_assistant(message, index, path)
     if role == "tool":
-        return _read_result(message, index, path, roles)
+        return _read_result(message, index, path, asker)
     content = message.get("content")
     return Message(
         role,
@@ -188,7 +205,7 @@ def arguments_text(value: Any) -> str:
     return "" if value is None else _ENCODE(value).decode()
 
 
-def _read_result(message: dict[str, Any], index: int, path: str, roles: Sequence[Role]) -> Message:
+def _read_result(message: dict[str, Any], index: int, path: str, asker: Callable[[int], int]) -> Message:
     call_id = text_or_none(message.get("tool_call_id"), f"{path}.tool_call_id")
     name = text_or_none(message.get("name"), f"{path}.name")
     if call_id is None:
@@ -198,8 +215,7 @@ def _read_result(message: dict[str, Any], index: int, path: str, roles: Sequence
                 param=f"{path}.tool_call_id",
                 code="missing_required_parameter",
             )
-        at = next((i for i in range(index - 1, -1, -1) if roles[i] == "assistant"), index)
-        call_id = f"{LEGACY}{at}"
+        call_id = f"{LEGACY}{asker(index)}"
     content, flag = message.get("content"), message.get("is_error")
     result = ToolResult(
         call_id,

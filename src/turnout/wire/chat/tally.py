@@ -36,14 +36,22 @@ class ChatTally:
         self.ended = False
         self._asked = asked
         self._strip = not asked.settings.stream_usage
-        self._tail = b""
+        self._tail = b""  # of an event that is not whole yet: its beginning, and the pieces after that
+        self._pieces: list[bytes] = []
         self._ragged = False  # the last bytes relayed lacked their blank line
         self._called = False
         self._finish: str | None = None
         self._word: Any = None
 
     def feed(self, chunk: bytes) -> bytes:
-        buffer = self._tail + chunk if self._tail else chunk
+        if self._tail:
+            if chunk.find(b"\n") < 0:
+                # Nothing ends here: the pieces of a long event are joined once.
+                self._pieces.append(chunk)
+                return b""
+            buffer = self._take_tail() + chunk
+        else:
+            buffer = chunk
         if buffer.endswith(b"\n\n"):
             self._tail = b""
             return self._scan(buffer)
@@ -53,7 +61,7 @@ class ChatTally:
         return self._scan(buffer[:cut]) if cut else b""
 
     def close(self) -> bytes:
-        tail, self._tail = self._tail, b""
+        tail = self._take_tail()
         whole = not self.ended and tail.lstrip()[:1] == b"{"
         if whole:
             self._buffered(tail)
@@ -67,6 +75,13 @@ class ChatTally:
             self.ended = self.error is None
         self._ragged = bool(kept) and not kept.endswith(b"\n\n")
         return kept
+
+    def _take_tail(self) -> bytes:
+        tail, self._tail = self._tail, b""
+        if self._pieces:
+            tail = b"".join((tail, *self._pieces))
+            self._pieces = []
+        return tail
 
     def ping(self) -> bytes:
         """A comment."""

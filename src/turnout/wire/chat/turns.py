@@ -63,6 +63,7 @@ class _Turns:
         "_developer",
         "_drops",
         "_late",
+        "_more",
         "_names",
         "_root",
         "_source",
@@ -83,6 +84,7 @@ class _Turns:
         self._developer = developer_role
         self._names: dict[str, str] = {}  # legal names by the client's names
         self._turn: dict[str, Any] | None = None  # the assistant message being put together
+        self._more: list[str] = []  # what it says beyond its content
         self._turn_of = -1  # the source unit that last added to it
         self._asking: dict[str, Any] = {}  # the finished assistant message whose calls wait for results
         self._thoughts: list[tuple[str, str]] = []  # path and text of reasoning whose turn has not come yet
@@ -176,7 +178,7 @@ class _Turns:
         elif not turn["content"]:
             turn["content"] = text
         else:
-            turn["content"] += f"\n\n{text}" if paragraph and text else text
+            self._more.append(f"\n\n{text}" if paragraph and text else text)
 
     def _call(self, call: ToolCall, message: Message, index: int, i: int) -> None:
         if call.cache is not None:
@@ -325,6 +327,9 @@ class _Turns:
         if turn is None:
             return
         self._turn = None
+        if self._more:
+            turn["content"] += "".join(self._more)
+            self._more.clear()
         if self._thoughts:
             field = "reasoning" if not self._want else "reasoning_content"
             turn[field] = "\n\n".join([text for _, text in self._thoughts])

@@ -31,11 +31,12 @@ class Tools(Sourced, Sequence[Tool]):
     def _read(self) -> tuple[Tool, ...]:
         if self._made is None:
             found = list(read_tools(decoded(self.raw, "tools"), "tools")) if self.raw is not None else []
+            seen = {_key(tool) for tool in found} if self._carriers else set()
             for index, raw in self._carriers:
-                seen = {(t.namespace, t.name, t.style) for t in found}
                 item = decoded(raw, f"input[{index}]")
-                carried = read_tools(item.get("tools"), f"input[{index}].tools")
-                found += (t for t in carried if (t.namespace, t.name, t.style) not in seen)
+                carried = list(read_tools(item.get("tools"), f"input[{index}].tools"))
+                found += (tool for tool in carried if _key(tool) not in seen)
+                seen.update(map(_key, carried))
             self._made = tuple(found)
         return self._made
 
@@ -65,6 +66,10 @@ class Tools(Sourced, Sequence[Tool]):
 
     def __repr__(self) -> str:
         return f"Tools({self._made!r})" if self._made is not None else "Tools(unread)"
+
+
+def _key(tool: Tool) -> tuple[str | None, str, str]:
+    return tool.namespace, tool.name, tool.style
 
 
 def read_tools(tools: Any, path: str) -> Iterator[Tool]:
