@@ -72,6 +72,14 @@ class Served:
         """What the process has written to stderr."""
         return (self.folder / "stderr").read_text()
 
+    def turn(self, turn_id: str) -> TurnRecord | None:
+        """One turn of the ledger."""
+        ledger = Ledger.read(f"sqlite:///{self.folder / 'turnout.db'}")
+        try:
+            return ledger.turn(turn_id)
+        finally:
+            ledger.close()
+
     def turns(self) -> dict[str, TurnRecord]:
         """The turns in the ledger by id. Raises when one is there twice."""
         ledger = Ledger.read(f"sqlite:///{self.folder / 'turnout.db'}")

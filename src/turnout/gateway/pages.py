@@ -58,6 +58,8 @@ def guarded(gateway: Gateway, handler: Handler) -> Handler:
             return await handler(request)
         except TurnoutError as error:
             return error_response(error, dialect(request))
+        except RecursionError:
+            return error_response(ClientError("the body is nested too deeply", code="invalid_json"), dialect(request))
         except Exception as error:
             # The boundary of the cold pages, as `Serving.serve` is that of turns.
             gateway.internal_error(error)

@@ -14,7 +14,10 @@ class ClientGone(Exception):
 
 
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
-    """A request's body, decompressed. Raises ClientError (413, 415, 400), ClientGone when the client hangs up first."""
+    """A request's body, decompressed, valid UTF-8.
+
+    Raises ClientError (413, 415, 400), ClientGone when the client hangs up first.
+    """
     length = headers.get(b"content-length")
     if length is not None and length.isdigit() and int(length) > limit:
         raise too_large(limit)
@@ -35,9 +38,16 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
         body = b"".join(chunks)
     encoding = headers.get(b"content-encoding")
     if encoding is not None:
-        return decoded(body, encoding, limit)
-    if len(body) > limit:
+        body = decoded(body, encoding, limit)
+    elif len(body) > limit:
         raise too_large(limit)
+    if not body.isascii():
+        # JSON decoders look at the strings they decode only; the rest would be found out far from here, or passed on.
+        try:
+            body.decode()
+        except UnicodeDecodeError as error:
+            message = f"the body is not valid UTF-8 (byte {error.start})"
+            raise ClientError(message, code="invalid_json") from None
     return body
 
 
@@ -59,6 +69,8 @@ def decoded(body: bytes, encoding: bytes, limit: int) -> bytes:
         if name in (b"gzip", b"x-gzip", b"deflate"):
             machine = zlib.decompressobj(wbits=47 if name != b"deflate" else 15)
             plain = machine.decompress(body, limit + 1)
+            if not machine.eof and len(plain) <= limit:
+                raise ClientError(f"the {name.decode()} body ends before it is complete", code="invalid_encoding")
         elif name == b"zstd":
             plain = _unzstd(body, limit)
         else:

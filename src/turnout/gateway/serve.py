@@ -11,6 +11,7 @@ import uvicorn
 from turnout.errors import ConfigError
 from turnout.gateway.app import application
 from turnout.gateway.config import Config
+from turnout.gateway.connection import Connection
 from turnout.gateway.opened import Gateway
 from turnout.gateway.stopping import Server
 
@@ -49,7 +50,7 @@ def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.C
     """How uvicorn serves a gateway: nothing in the hot path that is not needed there."""
     return uvicorn.Config(
         application(gateway),
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         access_log=False,

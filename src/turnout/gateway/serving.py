@@ -103,6 +103,12 @@ class Serving:
             await self._interrupted()
         except ClientGone:
             self._client_gone()
+        except RecursionError:
+            problem = "is nested too deeply"
+            if self.decision is None:
+                await self._fail(ClientError(f"the body {problem}", code="invalid_json"))
+            else:
+                await self._fail(UpstreamError("malformed", f"the model's answer {problem}"))
         except Exception as error:
             # The outermost boundary: a fault of ours must still answer, be recorded, and never print what it holds.
             self.gateway.internal_error(error)

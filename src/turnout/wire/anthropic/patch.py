@@ -172,7 +172,7 @@ def _message_without_reasoning(message: bytes) -> bytes | None:
     left = [
         (start, end, array[start:end])
         for (start, end), value in zip(places, values, strict=True)
-        if not (isinstance(value, dict) and value.get("type") in _REASONING)
+        if not (isinstance(value, dict) and isinstance(kind := value.get("type"), str) and kind in _REASONING)
     ]
     if len(left) == len(places):
         return message

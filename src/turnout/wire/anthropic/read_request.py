@@ -205,7 +205,7 @@ def _output(top: KnownFields, extra: Extra) -> tuple[OutputFormat | None, Effort
     thinking = dict(top.thinking or {})
     mode = thinking.pop("type", None)
     budget = thinking.pop("budget_tokens", None)
-    if top.thinking is not None and mode not in _MODES:
+    if top.thinking is not None and not (isinstance(mode, str) and mode in _MODES):
         extra["thinking"] = top.thinking
         return output, Effort(level) if level else None
     if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool)):

@@ -107,6 +107,8 @@ def _decoded(body: bytes) -> tuple[_Named, dict[str, Any]]:
         pass
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ClientError(f"the body is not valid JSON: {error}", code="invalid_json") from None
+    except RecursionError:
+        raise ClientError("the body is nested too deeply", code="invalid_json") from None
     members = fields(body)
     try:
         named = _SLOW.decode(body)
