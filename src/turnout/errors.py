@@ -68,7 +68,8 @@ class UpstreamError(TurnoutError):
     `kind` says how (see `UpstreamFault`); `status` is the HTTP status where there was one; `retry_after_s` what the server
     asked for. `code` and `message` are the provider's own words, cleaned of secrets. `body` is its answer, parsed, where
     it can be passed on in the same format. `answer`: the answer itself, its bytes cleaned of secrets, where it is an error
-    envelope of the format `answer_format`.
+    envelope of the format `answer_format`. `sent`: False when no part of the request had gone out, so that nobody can charge
+    for it.
     """
 
     def __init__(
@@ -96,6 +97,10 @@ class UpstreamError(TurnoutError):
         self.target = target
         self.answer: bytes | None = None
         self.answer_format = ""
+        self.sent = True
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class RouterError(TurnoutError):

@@ -7,13 +7,21 @@ from turnout.errors import UpstreamError
 from turnout.ledger.trace import Call
 from turnout.pricing.rates import cost
 from turnout.upstream.models import Model
+from turnout.wire.codec import Tally
+
+BROKEN_OFF = "unknown: the reply broke off, and the usage is what had been reported by then"
 
 
 class Account:
-    """One call in progress. Times are seconds since the turn began on the monotonic clock."""
+    """One call in progress. Times are seconds since the turn began on the monotonic clock.
+
+    `tally`: what watches the reply while it is relayed. `charged`: whether a call may be billed though nothing came of it:
+    its server may have been at work already.
+    """
 
     __slots__ = (
         "began",
+        "charged",
         "ended",
         "error",
         "first_byte",
@@ -23,6 +31,7 @@ class Account:
         "retries",
         "served",
         "status",
+        "tally",
         "turn_began",
         "usage",
     )
@@ -40,6 +49,8 @@ class Account:
         self.retries = 0
         self.served = False
         self.reply = ""
+        self.charged = True
+        self.tally: Tally | None = None
 
     def retried(self, error: UpstreamError) -> None:
         """The target is tried again after this failure."""
@@ -48,15 +59,21 @@ class Account:
     def failed(self, error: UpstreamError) -> None:
         """The call failed."""
         self.error = error.kind
-        self.status = error.status
+        if error.status is not None:
+            self.status = error.status
+        self.charged = error.kind == "timeout" and error.sent
         self.ended = time.monotonic()
 
     def call(self, at: float) -> Call:
         """The account as the ledger keeps it, priced at the rates of `at` (Unix seconds)."""
         model, zero = self.model, self.turn_began
-        if self.error and self.usage is None and self.first_byte is None:
-            usd: float | None = 0.0  # it never produced anything that could be billed
-            note = ""
+        if self.usage is None and self.tally is not None:
+            self.usage = self.tally.usage
+        usd: float | None
+        if self.error and not self.charged and self.usage is None and self.first_byte is None:
+            usd, note = 0.0, ""  # it never produced anything that could be billed
+        elif self.error and self.usage is not None:
+            usd, note = None, BROKEN_OFF
         else:
             charged = cost(self.usage, model.rates(at))
             usd, note = charged.usd, charged.note

@@ -22,6 +22,8 @@ from turnout.wire.drops import refuse_drops
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
 
+TRANSIENT_S = 5.0
+"""The wait that a client is told when one of its targets may be back at any moment."""
 REPLY_LIMIT = 64 << 20
 """Largest buffered reply taken from an upstream, in bytes."""
 
@@ -67,6 +69,7 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
     """
     candidates = Candidates(decision)
     refusal: TurnoutError | None = None
+    failures: list[UpstreamError] = []
     while (name := candidates.next()) is not None:
         model = serving.gateway.models[name]
         try:
@@ -104,7 +107,9 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
             if serving.outlet.content_sent or error.kind not in ANOTHER_MAY:
                 raise
             refusal = error
-            if opened is not None and (error.kind == "unavailable" or account.first_byte is None):
+            failures.append(error)
+            cut = error.kind == "unavailable" or (error.kind == "malformed" and account.first_byte is None)
+            if opened is not None and cut:
                 candidates.again(name)
             elif error.kind == "overflow":
                 candidates.add(roomier(serving, model, route))
@@ -113,7 +118,21 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
                 opened.abort()
             raise
     assert refusal is not None  # a decision names at least one target
+    if failures and refusal is failures[-1]:
+        failures[-1].retry_after_s = soonest_s(failures)
     raise refusal
+
+
+def soonest_s(failures: list[UpstreamError]) -> float | None:
+    """Seconds after which the first of several failed targets may serve again; None when none said.
+
+    A target that is merely down, without a word on for how long, may be back soon: it shortens a long wait.
+    """
+    waits = [error.retry_after_s for error in failures if error.retry_after_s is not None]
+    if not waits:
+        return None
+    transient = any(e.kind in ("unavailable", "timeout", "rate_limit") and e.retry_after_s is None for e in failures)
+    return min(*waits, TRANSIENT_S) if transient else min(waits)
 
 
 def prepared_for(serving: "Serving", request: Request, route: Route, model: Model, decision: Forward) -> Prepared:

@@ -39,7 +39,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         memory=dict(serving.loaded.states),
         remembered=decision.remember if decision is not None and serving.committed else (),
         calls=calls,
-        usage=serving.usage,
+        usage=serving.usage if serving.usage is not None or not calls else calls[-1].usage,
         cost_usd=cost,
         cost_note=note,
         propensity=decision.propensity if decision is not None else 1.0,

@@ -41,7 +41,7 @@ _CONTENT = frozenset({PartBegin, TextDelta, ArgumentsDelta, End})
 
 async def relay_native(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
     """A stream in the client's own format: the upstream's bytes, untouched, watched by a tally."""
-    tally = serving.codec.tally(request)
+    tally = account.tally = serving.codec.tally(request)
     outlet, response = serving.outlet, opened.response
     kept: list[bytes] | None = [] if serving.keeps_reply else None
     held = b""
@@ -106,9 +106,13 @@ async def _last_words(serving: "Serving", data: bytes, tally: Tally) -> None:
 
 
 def _folded(serving: "Serving", request: Request, chunks: list[bytes]) -> Reply:
+    """The reply that was relayed, as far as it can be read: what has reached the client whole is no failure any more."""
     folding, reader = Folding(), serving.codec.reader(request)
-    for delta in (*reader.feed(b"".join(chunks)), *reader.close()):
-        folding.feed(delta)
+    try:
+        for delta in (*reader.feed(b"".join(chunks)), *reader.close()):
+            folding.feed(delta)
+    except UpstreamError:
+        return replace(folding.reply, id=serving.response_id)
     return folding.reply
 
 
@@ -138,6 +142,7 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
                 continue
             if type(deltas[0]) is Begin:
                 reply_id = serving.continuable(deltas[0].id)
+                account.usage = deltas[0].usage
                 deltas[0] = replace(deltas[0], id=reply_id)
             outlet.pinger = writer.ping
             outlet.fault = lambda error: writer.feed(Fault(error))

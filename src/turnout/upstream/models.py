@@ -187,8 +187,7 @@ class Model:
                     return Opened(self, response)
                 error = await self._refusal(response, redactor.with_credentials(headers))
             except UpstreamError as failed:
-                failed.target = self.name
-                error = failed
+                error = self.own(failed)
             except BaseException:
                 health.abandoned()
                 raise
@@ -203,6 +202,12 @@ class Model:
             if retried is not None:
                 retried(error)
             await asyncio.sleep(wait)
+
+    def own(self, error: UpstreamError) -> UpstreamError:
+        """`error` as a failure of this target: by its name, since addresses of upstreams are not for clients."""
+        error.target = error.target or self.name
+        error.message = error.message.replace(self.url.origin, f"target {self.name}")
+        return error
 
     async def _refusal(self, response: Answering, redactor: Redactor) -> UpstreamError:
         body = redactor.clean_bytes(await response.read(ERROR_BODY_LIMIT))
@@ -246,7 +251,7 @@ class Opened:
 
     def failed(self, error: UpstreamError) -> None:
         """The reply broke or carried a failure."""
-        error.target = error.target or self.model.name
+        self.model.own(error)
         self.model.health.failed(error, time.monotonic())
         self.response.abort()
 

@@ -1,6 +1,7 @@
 """Opening a connection: TCP, then a tunnel through the proxy if there is one, then TLS if the origin asks for it."""
 
 import asyncio
+import os
 import socket
 import ssl
 from collections import deque
@@ -106,6 +107,13 @@ async def first_to_answer(
                 outcome[0].abort()
 
 
+def _reason(problem: OSError) -> str:
+    """The system's words for it, without the address that asyncio adds."""
+    if problem.errno is not None and problem.errno > 0 and not isinstance(problem, ssl.SSLError):
+        return os.strerror(problem.errno)
+    return problem.strerror or type(problem).__name__
+
+
 async def connect(
     connection: Connection, url: Url, proxy: Proxy | None, context: ssl.SSLContext | None, within_s: float
 ) -> None:
@@ -117,7 +125,9 @@ async def connect(
     host, port = (url.host, url.port) if proxy is None else (proxy.host, proxy.port)
 
     def failure(problem: str, kind: UpstreamFault = "unavailable") -> UpstreamError:
-        return UpstreamError(kind, f"{url.origin}: {problem} ({phase})")
+        error = UpstreamError(kind, f"{url.origin}: {problem} ({phase})")
+        error.sent = False
+        return error
 
     try:
         async with asyncio.timeout(within_s):
@@ -150,5 +160,5 @@ async def connect(
         if isinstance(problem, ssl.SSLCertVerificationError):
             raise failure(f"the certificate is not trusted: {problem.verify_message}") from None
         if isinstance(problem, OSError):  # Also what TLS and name lookup raise.
-            raise failure(problem.strerror or type(problem).__name__) from None
+            raise failure(_reason(problem)) from None
         raise

@@ -74,7 +74,9 @@ class Pool:
             self._withdraw(waiter)
             if isinstance(problem, TimeoutError):
                 text = f"{self.origin}: all {self._limit} connections are busy for {within_s} s (pool)"
-                raise UpstreamError("timeout", text) from None
+                error = UpstreamError("timeout", text)
+                error.sent = False
+                raise error from None
             raise
         if fresh and given is not None and not given.closed:
             self._take_slot_of(given)

@@ -112,6 +112,8 @@ class ChatTally:
         for frame in frames:
             if (self.started and not self._matters(frame)) or self._event(frame):
                 kept.append(frame)
+            if self.ended and self.error is not None:
+                break  # nothing follows an error, however the events were cut into chunks
         return whole if len(kept) == len(frames) else b"".join(kept)
 
     def _matters(self, events: bytes) -> bool:

@@ -55,8 +55,10 @@ class ResponsesTally:
     __slots__ = (
         "_asked",
         "_kept",
+        "_over",
         "_seen",
         "_tail",
+        "_unclosed",
         "ended",
         "error",
         "id",
@@ -75,6 +77,8 @@ class ResponsesTally:
         self.started = False
         self.ended = False
         self._asked = asked
+        self._over = False  # a terminal has been relayed
+        self._unclosed = False  # what was returned last lacks its blank line
         self._kept: list[bytes] = []  # the beginning of an event whose end has not come
         self._tail = b""  # its last bytes, where a blank line may be half here
         self._seen = b""  # the latest whole events
@@ -119,8 +123,12 @@ class ResponsesTally:
     def close(self) -> bytes:
         rest = b"".join(self._kept)
         self._kept, self._tail = [], b""
-        if not self.ended and rest:
-            self._events(rest)
+        if rest and not self.ended:
+            if _whole(rest):
+                self._events(rest)
+                self._unclosed = True
+            else:
+                rest = b""
         if not self.ended:
             self._fail(UpstreamError("malformed", "the stream ended without a terminal event"))
         return rest
@@ -129,13 +137,14 @@ class ResponsesTally:
         return COMMENT_PING
 
     def fault(self, error: UpstreamError) -> bytes:
-        if self.ended:
+        if self._over:
             return b""
         writer = ResponsesWriter(self._asked, self.model)
         if self.id:
             writer.resume(Begin(self.id, self.model), self._next())
-        self._fail(error)
-        return writer.feed(Fault(error))
+        self._over = True
+        self._fail(self.error or error)
+        return (b"\n\n" if self._unclosed else b"") + writer.feed(Fault(error))
 
     def _next(self) -> int:
         """The sequence number after the last one relayed."""
@@ -162,6 +171,7 @@ class ResponsesTally:
             return
         kind = event.type
         if kind == "error" or (not kind and event.error):
+            self._over = True
             self._fail(upstream_error(None, (), data))
         elif event.response is not UNSET:
             try:
@@ -184,11 +194,12 @@ class ResponsesTally:
             value = msgspec.json.decode(raw)
             error = value.get("error") if isinstance(value, dict) else None
             self._count(value)
+            self._over = True
             self._fail(upstream_error(None, (), {"error": error or {"message": f"the upstream sent {kind}"}}))
         elif kind in ("response.completed", "response.incomplete"):
             value = msgspec.json.decode(raw)
             self._count(value)
-            self.ended = True
+            self.ended = self._over = True
             if isinstance(value, dict):
                 kinds, refused = _kinds(value.get("output"))
                 value["status"] = kind.removeprefix("response.")
@@ -202,6 +213,18 @@ class ResponsesTally:
     def _fail(self, error: UpstreamError) -> None:
         self.error = error
         self.ended = True
+
+
+def _whole(frame: bytes) -> bool:
+    """Whether the last event lacks no more than its blank line."""
+    event = parse(frame.replace(b"\r\n", b"\n").replace(b"\r", b"\n").strip(b"\n"))
+    if event is None or event.data == b"[DONE]":
+        return True
+    try:
+        msgspec.json.decode(event.data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _kinds(output: Any) -> tuple[set[Any], bool]:
