@@ -74,3 +74,19 @@ def test_a_conversation_with_known_roles_decodes_no_message():
     assert decoded == []
     assert Conversation(messages).roles == ("user", "user") == conversation.roles
     assert decoded == [0, 1]
+
+
+def test_a_passing_look_keeps_nothing_and_sees_the_same():
+    order = []
+
+    def decode(raw, index):
+        order.append(index)
+        return raw * 2
+
+    lazy = Lazy([1, 2, 3], decode)
+    assert list(lazy.passing()) == [2, 4, 6]
+    assert list(lazy.passing()) == [2, 4, 6]
+    assert order == [0, 1, 2] * 2
+    assert lazy[1] == 4
+    assert list(lazy.passing()) == [2, 4, 6]
+    assert order == [*([0, 1, 2] * 2), 1, 0, 2]

@@ -72,6 +72,15 @@ class Lazy(Sourced, Sequence[T], Generic[T]):
                 item = made[i] = decode(raw[i], i)
             yield item
 
+    def passing(self) -> Iterator[T]:
+        """The elements in order, without keeping those that had to be made: for a look that will hardly come again."""
+        if self._made is not None:
+            yield from self
+            return
+        decode = self._decode
+        for i, raw in enumerate(self.raw):
+            yield decode(raw, i)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sequence) and not isinstance(other, str):
             return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))

@@ -14,7 +14,7 @@ from turnout.signals.observation import OBSERVED_AT_MOST, Observation, Signals
 from turnout.signals.tools import UNKNOWN, Action, read_call
 from turnout.signals.verdict import judge
 
-REMEMBERED_AT_MOST = 8192
+REMEMBERED_AT_MOST = 4096
 """Messages, and results, whose reading is kept."""
 
 

@@ -18,6 +18,7 @@ from turnout.conversation import (
     Extra,
     Format,
     Image,
+    Lazy,
     Message,
     Opaque,
     Part,
@@ -49,7 +50,9 @@ def write_turns(
     turns = _Turns(conversation.format, drops, reasoning_content, developer_role)
     if len(conversation.system):
         turns.instructions(conversation.system, conversation.system_flat)
-    for index, message in enumerate(conversation.messages):
+    messages = conversation.messages
+    # A request waits for its reply much longer than this takes: what is written need not stay decoded for so long.
+    for index, message in enumerate(messages.passing() if isinstance(messages, Lazy) else messages):
         turns.add(message, index)
     turns.finish()
     return turns.out
