@@ -157,6 +157,8 @@ def test_a_reply_of_another_format_is_accepted_or_a_typed_error(
         body = {**plain(ours, stream), "model": f"replay-{theirs}"}
         status, data = post(gateway, ours, body)
         fault = fault_of(ours, status, data, stream)
+        turn = gateway.settled()[0]
+        assert (turn.ended == "ok") == (not fault), (row["id"], turn.ended, turn.error, fault)
         if failed(row):
             assert fault, row["id"]
             counts["failed there, failed here"] += 1

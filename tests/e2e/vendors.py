@@ -47,6 +47,7 @@ class Play:
     written: int = 10
     output: int = 12
     breaks: bool = False
+    item: JSON | None = None  # a further output item of Responses
 
 
 TEXT = "Hello, Wörld \U0001f682 - all signals green."
@@ -65,6 +66,9 @@ PLAYS: dict[str, Play] = {
     "length": Play("Cut off right he", stop="length"),
     "stop_sequence": Play("One, two", stop="stop_sequence"),
     "refusal": Play("I will not.", stop="refusal"),
+    "patch": Play(
+        "Patching.", item={"type": "apply_patch_call", "id": "apc_1", "call_id": "c1", "status": "completed"}
+    ),
     "breaks": Play("Some words, then ", breaks=True),
 }
 LOOP = (
@@ -121,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.whole(REFUSALS[name][0], refusal_body(form, name))
             return
         play = played(name, form, body)
-        if name == "silent":
+        if name == "silent" and not tool_results(form, body):
             time.sleep(self.owner.silent_s)
         if body.get("stream"):
             self.stream(form, play, body)
@@ -350,6 +354,8 @@ def responses_items(play: Play) -> list[JSON]:
         call = {"id": f"fc_{n}", "type": "function_call", "call_id": c.id, "name": c.name, "arguments": c.arguments}
         space = {"namespace": c.namespace} if c.namespace else {}
         items.append({**call, **space, "status": "completed"})
+    if play.item is not None:
+        items.append(play.item)
     return items
 
 
@@ -388,7 +394,7 @@ def _responses_events(play: Play, begun: JSON, done: JSON) -> Iterator[JSON]:
     for at, item in enumerate(done["output"]):
         where = {"item_id": item["id"], "output_index": at}
         empty = {"reasoning": {"summary": []}, "message": {"content": []}, "function_call": {"arguments": ""}}
-        opening = {**item, **empty[item["type"]]}
+        opening = {**item, **empty.get(item["type"], {})}
         if item["type"] != "reasoning":
             opening["status"] = "in_progress"
         yield {"type": "response.output_item.added", "output_index": at, "item": opening}
@@ -399,7 +405,7 @@ def _responses_events(play: Play, begun: JSON, done: JSON) -> Iterator[JSON]:
                 yield {"type": "response.function_call_arguments.delta", **where, "delta": piece}
             arguments = {"name": item["name"], "arguments": item["arguments"]}
             yield {"type": "response.function_call_arguments.done", **where, **arguments}
-        else:
+        elif item["type"] == "message":
             yield from _content(where, item)
             if play.breaks:
                 error = {"code": "server_error", "message": "the vendor broke"}

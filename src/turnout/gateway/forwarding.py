@@ -10,7 +10,7 @@ from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
-from turnout.gateway.playing import play_reply, send_body
+from turnout.gateway.playing import rewritten, send_body, streamed
 from turnout.gateway.relay import ANOTHER_MAY, relay_native, relay_translated
 from turnout.routing.core import Forward, TargetName
 from turnout.upstream.credentials import returned_headers
@@ -189,16 +189,17 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
     reply = model.codec.read_reply(body, request)
     if model.format != request.format:
         reply = msgspec.structs.replace(reply, id=serving.continuable(reply.id))
-    serving.finished(account, reply.usage, reply.stop, reply.id)
+    account.usage = reply.usage
     if request.settings.stream:
         # A stream was asked for and one body came: some servers do that.
-        await play_reply(serving, request, reply, model.target.model)
-        return
+        body = streamed(serving, request, reply, model.target.model)
+    elif model.format != request.format:
+        body = rewritten(serving, request, reply, model.target.model)
+    serving.finished(account, reply.usage, reply.stop, reply.id)
     if serving.must_commit:
         await serving.commit(reply)
-    if model.format == request.format:
-        await send_body(serving, body)
+    if request.settings.stream:
+        serving.keep_response(body)
+        await serving.outlet.write(body, last=True)
     else:
-        written = serving.codec.write_reply(reply, request, reply.model or model.target.model)
-        serving.drops += written.drops
-        await send_body(serving, written.body)
+        await send_body(serving, body)

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from turnout.conversation import Reasoning, Reply, unfold
+from turnout.errors import ClientError
+from turnout.gateway.relay import unsayable
 from turnout.routing.core import Answer
-from turnout.wire.codec import Codec, Request
+from turnout.wire.codec import Request
 
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
@@ -15,36 +17,29 @@ _JSON_HEADERS = ((b"content-type", b"application/json"),)
 
 
 async def play_answer(serving: "Serving", request: Request, decision: Answer) -> None:
-    """The reply a router has decided on."""
-    model = serving.gateway.models[decision.target]
+    """The reply a router has decided on, committed before any of it goes out. Raises UpstreamError when the client's format
+    cannot say it."""
+    model, reply, stream = serving.gateway.models[decision.target], decision.reply, request.settings.stream
     serving.served_by(model)
-    reply = decision.reply
     serving.reasoned = any(isinstance(part, Reasoning) for part in reply.parts)
+    upstream_id = reply.id
+    if reply.format != request.format or reply.frames is None:
+        reply = replace(reply, id=serving.continuable(reply.id))
+        own = None
+    else:
+        own = reply.frames if reply.streamed == stream else None
+    body = own if own is not None else (streamed if stream else rewritten)(serving, request, reply, model.target.model)
     for account in reversed(serving.accounts):
-        if account.model is model and not account.error and account.reply == reply.id:
+        if account.model is model and not account.error and account.reply == upstream_id:
             account.served = True
             break
     serving.usage, serving.stop, serving.response_id = reply.usage, reply.stop, reply.id
-    await play_reply(serving, request, reply, model.target.model)
-
-
-async def play_reply(serving: "Serving", request: Request, reply: Reply, model_name: str) -> None:
-    """A reply that is whole, committed before any of it goes out."""
-    own = reply.frames if reply.format == request.format else None
-    if own is None:
-        reply = replace(reply, id=serving.continuable(reply.id))
     await serving.commit(reply)
-    if not request.settings.stream:
-        if own is not None and not reply.streamed:
-            await send_body(serving, own)
-        else:
-            written = serving.codec.write_reply(reply, request, reply.model or model_name)
-            serving.drops += written.drops
-            await send_body(serving, written.body)
-        return
-    frames = own if own is not None and reply.streamed else streamed(serving.codec, request, reply, model_name)
-    serving.keep_response(frames)
-    await serving.outlet.write(frames, last=True)
+    if stream:
+        serving.keep_response(body)
+        await serving.outlet.write(body, last=True)
+    else:
+        await send_body(serving, body)
 
 
 async def send_body(serving: "Serving", body: bytes) -> None:
@@ -53,7 +48,20 @@ async def send_body(serving: "Serving", body: bytes) -> None:
     await serving.outlet.send_whole(200, body, _JSON_HEADERS)
 
 
-def streamed(codec: Codec, request: Request, reply: Reply, model_name: str) -> bytes:
-    """A finished reply as a whole stream in the client's format."""
-    writer = codec.writer(request, reply.model or model_name)
-    return b"".join([writer.feed(delta) for delta in unfold(reply)])
+def rewritten(serving: "Serving", request: Request, reply: Reply, model_name: str) -> bytes:
+    """A finished reply as one body in the client's format. Raises UpstreamError when it cannot be said there."""
+    try:
+        written = serving.codec.write_reply(reply, request, reply.model or model_name)
+    except ClientError as refusal:
+        raise unsayable(refusal) from None
+    serving.drops += written.drops
+    return written.body
+
+
+def streamed(serving: "Serving", request: Request, reply: Reply, model_name: str) -> bytes:
+    """A finished reply as a whole stream in the client's format. Raises UpstreamError when it cannot be said there."""
+    writer = serving.codec.writer(request, reply.model or model_name)
+    body = b"".join([writer.feed(delta) for delta in unfold(reply)])
+    if writer.refusal is not None:
+        raise unsayable(writer.refusal)
+    return body

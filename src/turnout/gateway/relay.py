@@ -23,7 +23,7 @@ from turnout.conversation import (
     Reply,
     TextDelta,
 )
-from turnout.errors import UpstreamError
+from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Answering, Opened
@@ -105,6 +105,11 @@ async def _last_words(serving: "Serving", data: bytes, tally: Tally) -> None:
         await serving.outlet.write(clean)
 
 
+def unsayable(refusal: ClientError) -> UpstreamError:
+    """The model answered with what the client's format cannot say: a failure of the turn that no other target would mend."""
+    return UpstreamError("request", refusal.message, status=refusal.status, code=refusal.code, param=refusal.param)
+
+
 def _folded(serving: "Serving", request: Request, chunks: list[bytes]) -> Reply:
     """The reply that was relayed, as far as it can be read: what has reached the client whole is no failure any more."""
     folding, reader = Folding(), serving.codec.reader(request)
@@ -155,12 +160,18 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
                 folding.feed(delta)
         if not serving.reasoned:
             serving.reasoned = any(type(d) is PartBegin and type(d.part) is Reasoning for d in deltas)
+        data = b"".join([writer.feed(delta) for delta in deltas])
+        if writer.refusal is not None:
+            account.usage = last.usage if type(last) is End else None
+            if outlet.content_sent:
+                serving.keep_response(data)
+                await outlet.write(data)
+            raise unsayable(writer.refusal)
         ended = type(last) is End
         if type(last) is End:
             serving.finished(account, last.usage, last.stop, reply_id)
             if serving.must_commit:
                 await serving.commit(folding.reply if folding is not None else None)
-        data = b"".join([writer.feed(delta) for delta in deltas])
         if data or ended:
             serving.keep_response(data)
             await outlet.write(data, last=ended)

@@ -331,6 +331,8 @@ class Serving:
             if outlet.content_sent:
                 self.ended = "cut"
             fault = error if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
+            if isinstance(error, ClientError):
+                fault = UpstreamError("request", message, status=error.status, code=error.code, param=error.param)
             data = outlet.fault(fault) if outlet.fault is not None else self._fault(fault)
             self.keep_response(data)
             await outlet.write(data, last=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from turnout.conversation import Conversation, Delta, Edit, Format, Reply, Settings, Stop, Usage
-from turnout.errors import TurnoutError, UpstreamError
+from turnout.errors import ClientError, TurnoutError, UpstreamError
 from turnout.wire.drops import Drop
 
 
@@ -58,7 +58,12 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """Turns deltas into the bytes of a streamed reply in a client's format, with exactly one terminal."""
+    """Turns deltas into the bytes of a streamed reply in a client's format, with exactly one terminal.
+
+    `refusal`: why the reply cannot be said in this format; `feed` has returned the failure terminal that says so.
+    """
+
+    refusal: ClientError | None
 
     def feed(self, delta: Delta) -> bytes:
         """The bytes to send now (may be empty). After a terminal every further delta gives b""."""

@@ -60,6 +60,7 @@ class MessagesWriter:
         self._model = model
         self._began = False
         self._over = False
+        self.refusal: ClientError | None = None
         self._usage: Usage | None = None
         self._own = False
         self._extra: Extra = {}
@@ -86,6 +87,7 @@ class MessagesWriter:
             try:
                 return self._start() + self._part_begin(delta.part)
             except ClientError as error:
+                self.refusal = error
                 return self._fault(error)
         if isinstance(delta, PartEnd):
             return self._part_end(delta.part)

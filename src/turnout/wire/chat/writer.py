@@ -67,6 +67,7 @@ class ChatWriter:
         self._model = model
         self._stem = b""  # `data: {...,` up to the choices
         self._over = False
+        self.refusal: ClientError | None = None
         self._before = b""  # bytes before the text of the open part
         self._after = _CLOSE
         self._grown = False
@@ -139,7 +140,8 @@ class ChatWriter:
                 return self._before + _ENCODE(part.text) + _CLOSE
             return b""
         if isinstance(part, Opaque) and part.type in UNTRANSLATABLE:
-            return self._fault(unshowable(part.type))
+            self.refusal = unshowable(part.type)
+            return self._fault(self.refusal)
         return b""
 
     def _call_begin(self, call: ToolCall) -> bytes:

@@ -21,6 +21,7 @@ from turnout.conversation import (
     TextDelta,
     ToolCall,
 )
+from turnout.errors import ClientError
 from turnout.wire.codec import Request
 from turnout.wire.responses.content import FORMAT
 from turnout.wire.responses.errors import stream_code
@@ -75,6 +76,7 @@ class ResponsesWriter:
         "_refused",
         "_seq",
         "_spoken",
+        "refusal",
         "response_id",
     )
 
@@ -94,6 +96,7 @@ class ResponsesWriter:
         self._own = False
         self._created = 0
         self._ids = _NO_IDS
+        self.refusal: ClientError | None = None
         self.response_id = ""
 
     def feed(self, delta: Delta) -> bytes:
