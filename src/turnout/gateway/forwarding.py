@@ -168,7 +168,10 @@ def roomier(serving: "Serving", full: Model, route: Route) -> list[TargetName]:
 async def answer(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
     """Give the client what an opened response holds. Raises UpstreamError when it breaks or carries a failure."""
     model, response = opened.model, opened.response
-    serving.outlet.head += returned_headers(response.headers)
+    redactor = serving.gateway.redactor
+    if model.upstream.forward_auth:
+        redactor = redactor.with_credentials(serving.headers)
+    serving.outlet.head += [(n, redactor.clean_header(v)) for n, v in returned_headers(response.headers)]
     content_type = response.header(b"content-type")
     if request.settings.stream and (content_type is None or content_type.startswith(b"text/event-stream")):
         if model.format == request.format:

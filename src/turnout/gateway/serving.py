@@ -306,10 +306,15 @@ class Serving:
     async def _fail(self, error: TurnoutError) -> None:
         """Answer with an error in the client's dialect: with a status while nothing has gone out, in the stream after."""
         self.attended.pulse = None
-        message = self.gateway.redactor.with_credentials(self.headers).clean(str(error))
+        redactor = self.gateway.redactor.with_credentials(self.headers)
+        message = redactor.clean(str(error))
         self.ended = "error"
         if isinstance(error, UpstreamError):
             error.message, self.error = message, error.kind
+            for field in ("code", "type", "param"):
+                # A stream's own error comes here as its upstream worded it.
+                if isinstance(value := getattr(error, field), str):
+                    setattr(error, field, redactor.clean(value))
         elif isinstance(error, ClientError):
             self.error = error.code
             self.ended = "rejected" if self.decision is None else "error"

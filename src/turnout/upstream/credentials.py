@@ -131,6 +131,14 @@ _RUN = 6
 _CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
 
 
+# An ASCII character as a JSON escape; quotes and backslashes must stay escaped.
+_ESCAPED = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00(?!22|5[cC])([2-7][0-9a-fA-F])")
+
+
+def _spelled_out(escaped: re.Match[bytes]) -> bytes:
+    return escaped[1] + bytes([int(escaped[2], 16)])
+
+
 class Redactor:
     """Takes secrets out of texts that come from elsewhere: known ones, any run of `_RUN` or more of their characters, and
     whatever is spelled like a key (providers echo keys half masked)."""
@@ -164,8 +172,22 @@ class Redactor:
             text = _LOOKS_SECRET.sub("[redacted]", text)
         return _CREDENTIAL.sub(r"\1 [redacted]", text)
 
+    def clean_header(self, value: bytes) -> bytes:
+        """A header's value without secrets. Short values, as most are, cost next to nothing."""
+        if len(value) < _RUN:
+            return value
+        if b"\\u00" in value:
+            value = _ESCAPED.sub(_spelled_out, value)
+        text, grams = value.decode("latin-1"), self._grams
+        for i in range(len(text) - _RUN + 1):
+            if text[i : i + _RUN] in grams:
+                return self.clean(text).encode("latin-1")
+        return value
+
     def clean_bytes(self, data: bytes) -> bytes:
-        """`data` without secrets; undecodable bytes are kept."""
+        """`data` without secrets, however JSON spells them; undecodable bytes are kept."""
+        if b"\\u00" in data:
+            data = _ESCAPED.sub(_spelled_out, data)
         return self.clean(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
     def _without_runs(self, text: str) -> str:
