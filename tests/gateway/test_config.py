@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from turnout.errors import ConfigError
-from turnout.gateway.config import Config, effective, load, parse, read
+from turnout.gateway.config import Config, effective, load, parse, read, secret
 from turnout.routing.core import Forward, TargetName, Turn, Why
 
 
@@ -131,6 +131,21 @@ def test_a_file_becomes_structs() -> None:
         ('"MAIN_API_KEY"', '"sk-not-a-name"', "upstreams.main.api_key_env", "name of an environment variable"),
         ('"MAIN_API_KEY"', '"A"\nheaders = { X-Api-Key = "s" }', "upstreams.main.headers.X-Api-Key", "never holds"),
         ('"MAIN_API_KEY"', '"A"\nforward_auth = true', "upstreams.main.forward_auth", "got both"),
+        (
+            '"MAIN_API_KEY"',
+            '"A"\nheaders = { "x y" = "s" }',
+            'upstreams.main.headers."x y"',
+            "not the name of a header",
+        ),
+        ('"MAIN_API_KEY"', '"A"\nheaders = { x-a = "s\\r\\nb: c" }', "upstreams.main.headers.x-a", "no line break"),
+        ('model = "vendor-large"', 'model = "l"\ncontext_window = 0', "targets.large.context_window", ">= 1"),
+        ('model = "vendor-large"', 'model = "l"\nmax_tokens = -1', "targets.large.max_tokens", ">= 1"),
+        (
+            'model = "vendor-large"',
+            'model = "l"\ncapabilities = ["tools", "image"]',
+            "targets.large.capabilities[1]",
+            "did you mean `images`?",
+        ),
     ],
 )
 def test_a_mistake_names_line_key_and_remedy(old: str, new: str, key: str, says: str) -> None:
@@ -287,3 +302,19 @@ def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
     file = tmp_path / "turnout.toml"
     file.write_text(GOOD, "utf-8-sig")
     assert load(file, None, ROUTERS).routes.keys() == {"coder"}
+
+
+def test_white_space_around_a_secret_is_not_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "turnout.toml"
+    file.write_text(GOOD)
+    config = load(file, {"MAIN_API_KEY": "abcdef-123\n"}, ROUTERS)
+    assert secret({"MAIN_API_KEY": "abcdef-123\n"}, config.upstreams["main"].api_key_env) == "abcdef-123"
+
+
+def test_a_secret_that_no_header_can_carry_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "turnout.toml"
+    file.write_text(GOOD)
+    with pytest.raises(ConfigError, match="MAIN_API_KEY holds a line break") as caught:
+        load(file, {"MAIN_API_KEY": "abcdef-123\nabcdef-456"}, ROUTERS)
+    assert caught.value.key == "upstreams.main.api_key_env"
+    assert "abcdef" not in str(caught.value)

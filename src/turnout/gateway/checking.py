@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
-from turnout.gateway.config import Config, Route, missing_secrets, read, unset
+from turnout.gateway.config import Config, Route, read, wrong_secrets
 from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
@@ -49,8 +49,8 @@ class _Checks:
         self.rates = {name: rates_of(target, config, prices) for name, target in config.targets.items()}
 
     def run(self, env: Mapping[str, str]) -> None:
-        for path, variable in missing_secrets(self.config, env):
-            self.tables.note(path, *unset(variable))
+        for path, message, hint in wrong_secrets(self.config, env):
+            self.tables.note(path, message, hint)
         self._upstreams()
         self._targets()
         for route in self.config.routes.values():

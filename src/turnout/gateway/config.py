@@ -21,6 +21,7 @@ from turnout.gateway import lines
 from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
 from turnout.routing import Router, RouterConfig, TargetName
+from turnout.routing.core import Forward, Why
 from turnout.upstream.target import Target, Upstream
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -46,6 +47,12 @@ class Route(Struct, frozen=True):
     def falls_to(self) -> TargetName:
         """The target of a turn whose router raised."""
         return self.otherwise or self.router.otherwise
+
+    def fault(self, error: Exception) -> Forward:
+        """The decision for a turn whose router raised `error`."""
+        kind = type(error).__name__
+        sentence = f"The router failed ({kind}), so the turn went to {self.falls_to}."
+        return Forward(self.falls_to, Why("fault", sentence, rule=kind))
 
 
 class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,7 +145,8 @@ class Config(Struct, frozen=True):
 
     def client_keys(self, env: Mapping[str, str] = os.environ) -> dict[str, str]:
         """Tenants by the key that each must send. The keys are secrets: never log or store the result."""
-        return {env[tenant.key_env]: name for name, tenant in self.server.tenants.items() if env.get(tenant.key_env)}
+        tenants = self.server.tenants.items()
+        return {key: name for name, tenant in tenants if (key := secret(env, tenant.key_env))}
 
 
 def load(path: Path | str, env: Mapping[str, str] | None = os.environ, routers: Any = None) -> Config:
@@ -180,8 +188,13 @@ def read(text: str, file: str, routers: Any = None) -> tuple[Config | None, Tabl
     return (None if any(f.severity == "error" for f in tables.findings) else config), tables
 
 
-def missing_secrets(config: Config, env: Mapping[str, str]) -> list[tuple[lines.Path, str]]:
-    """Environment variables that the configuration names and `env` lacks, with the TOML path that names each."""
+def secret(env: Mapping[str, str], variable: str) -> str:
+    """The secret that an environment variable holds, without the white space that a file or a shell left around it."""
+    return env.get(variable, "").strip() if variable else ""
+
+
+def wrong_secrets(config: Config, env: Mapping[str, str]) -> list[tuple[lines.Path, str, str]]:
+    """What is wrong with the environment variables that the configuration names: TOML path, message and hint."""
     wanted: list[tuple[lines.Path, str]] = []
     for name, upstream in config.upstreams.items():
         wanted.append((("upstreams", name, "api_key_env"), upstream.api_key_env))
@@ -189,7 +202,12 @@ def missing_secrets(config: Config, env: Mapping[str, str]) -> list[tuple[lines.
         wanted.append((("server", "tenants", name, "key_env"), tenant.key_env))
     wanted.append((("ledger", "url_env"), config.ledger.url_env))
     wanted.append((("sessions", "url_env"), config.sessions.url_env))
-    return [(path, variable) for path, variable in wanted if variable and not env.get(variable)]
+    found = [(path, *unset(variable)) for path, variable in wanted if variable and not secret(env, variable)]
+    for path, variable in wanted:
+        if _CONTROL.search(secret(env, variable)):
+            message = f"the environment variable {variable} holds a line break or another control character"
+            found.append((path, message, "export the key alone"))
+    return found
 
 
 def unset(variable: str) -> tuple[str, str]:
@@ -336,6 +354,8 @@ class _Reading:
         return {key: raw for key, raw in table.items() if key in known}
 
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTHENTICATES = ("authorization", "x-api-key", "api-key", "proxy-authorization", "cookie")
 
 
@@ -349,7 +369,13 @@ def _judge_upstream(upstream: Upstream, path: lines.Path, tables: Tables) -> Non
     if upstream.api_key_env and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", upstream.api_key_env):
         # The value is not repeated: what stands here by mistake is often the key itself.
         tables.note((*path, "api_key_env"), "expected the name of an environment variable, not a key")
-    for header in upstream.headers:
+    for header, text in upstream.headers.items():
+        if not _HEADER_NAME.fullmatch(header):
+            tables.note((*path, "headers", header), "not the name of a header")
+        elif _CONTROL.search(text):
+            tables.note(
+                (*path, "headers", header), "a header's value may hold no line break or other control character"
+            )
         if header.lower() in _AUTHENTICATES:
             hint = "put the key into an environment variable and name that in `api_key_env`"
             tables.note(
@@ -428,8 +454,8 @@ def _resolved(config: Config) -> Config:
 
 
 def _with_environment(config: Config, env: Mapping[str, str], tables: Tables) -> Config:
-    for path, variable in missing_secrets(config, env):
-        tables.note(path, *unset(variable))
+    for path, message, hint in wrong_secrets(config, env):
+        tables.note(path, message, hint)
     replace = msgspec.structs.replace
     if config.ledger.url_env:
         config = replace(config, ledger=replace(config.ledger, url=env.get(config.ledger.url_env, "")))

@@ -8,9 +8,9 @@ import msgspec
 
 from turnout.conversation import FORMATS, Format
 from turnout.errors import ClientError
+from turnout.gateway.continuing import continued
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Answer, Ask, Decision, Turn
-from turnout.sessions.identity import identify
 from turnout.signals import observe
 from turnout.steps import Run
 from turnout.wire import CODECS
@@ -27,22 +27,28 @@ async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, b
     request = CODECS[form].read_request(raw)
     route = gateway.route(request.settings.model)
     by_name = dict(headers)
-    lane, agent = identify(by_name, request.conversation, request.settings, gateway.tenant(by_name, form))
-    signals = observe(request.conversation)
-    loaded = await gateway.sessions.load(lane, request.conversation, signals.compacted) if lane.key else None
+    conversation, _, lane, agent = await continued(gateway, request, by_name, gateway.tenant(by_name, form))
+    signals = observe(conversation)
+    loaded = await gateway.sessions.load(lane, conversation, signals.compacted) if lane.key else None
     turn = Turn(
         id="decision-only",
         lane=lane,
-        conversation=request.conversation,
+        conversation=conversation,
         settings=request.settings,
         signals=signals,
         targets=gateway.models.facts(),
         memory=loaded.states if loaded is not None else {},
         now=time.time(),
+        deadline_s=gateway.config.server.deadline_s,
         asked_for=request.settings.model,
         agent=agent,
     )
-    run: Run[Ask, Any, Decision] = Run(route.router.route(turn))
+    try:
+        run: Run[Ask, Any, Decision] = Run(route.router.route(turn))
+    except ClientError:
+        raise
+    except Exception as error:
+        run = Run(route.fault(error))
     answer: dict[str, Any] = {
         "route": route.name,
         "policy": route.policy,

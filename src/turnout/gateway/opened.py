@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
 from turnout.gateway.attend import Attendant
-from turnout.gateway.config import Config, Route
+from turnout.gateway.config import Config, Route, secret
 from turnout.ledger.metrics import Metrics
 from turnout.ledger.otel import exporter
 from turnout.ledger.store import Ledger
@@ -72,7 +72,7 @@ class Gateway:
     def open(cls, config: Config, env: Mapping[str, str] = os.environ) -> "Gateway":
         """Open stores and connections. Raises ConfigError."""
         prices = Prices.load()
-        keys = {name: env.get(u.api_key_env) if u.api_key_env else None for name, u in config.upstreams.items()}
+        keys = {name: secret(env, u.api_key_env) or None for name, u in config.upstreams.items()}
         client_keys = config.client_keys(env)
         client = Client(limit_per_host=max((u.max_connections for u in config.upstreams.values()), default=1024))
         transports: dict[str, Transport] = {

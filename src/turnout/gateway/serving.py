@@ -15,6 +15,7 @@ from turnout.gateway.artefacts import reasoned, reasoners
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
 from turnout.gateway.config import Route
+from turnout.gateway.continuing import continued
 from turnout.gateway.forwarding import forward
 from turnout.gateway.opened import Gateway
 from turnout.gateway.outlet import Outlet
@@ -22,8 +23,7 @@ from turnout.gateway.playing import play_answer
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.gateway.recording import recorded
 from turnout.ledger.trace import Ended
-from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Forward, Lane, TargetName, Turn, Why
-from turnout.sessions.identity import identify
+from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, TargetName, Turn, Why
 from turnout.sessions.responses import StoredResponse
 from turnout.sessions.store import Loaded
 from turnout.signals import Signals, observe
@@ -123,10 +123,9 @@ class Serving:
         request = self.request = self.codec.read_request(self.body)
         settings = request.settings
         route = self.route = gateway.route(settings.model)
-        conversation = self.conversation = await self._continued(request, tenant)
-        self.lane, self.agent = identify(self.by_name, conversation, settings, tenant)
-        if self.continued is not None and self.lane.rung in ("fingerprint", "none"):
-            self.lane = msgspec.structs.replace(self.continued.lane, rung="chain")
+        place = await continued(gateway, request, self.by_name, tenant)
+        conversation = self.conversation = place.conversation
+        self.continued, self.lane, self.agent = place.stored, place.lane, place.agent
         signals = self.signals = observe(conversation)
         if self.lane.key:
             self.loaded = await gateway.sessions.load(self.lane, conversation, signals.compacted)
@@ -150,28 +149,6 @@ class Serving:
         else:
             await forward(self, request, route, decision)
 
-    async def _continued(self, request: Request, tenant: str) -> Conversation:
-        """The whole conversation, with what a `previous_response_id` stands for put before it. Raises ClientError."""
-        settings = request.settings
-        if settings.background:
-            raise ClientError(
-                "background responses cannot be polled through this gateway; send the request without `background`",
-                code="unsupported_feature",
-                param="background",
-            )
-        if settings.previous_response_id is None:
-            return request.conversation
-        stored = await self.gateway.responses.find(settings.previous_response_id)
-        if stored is None or stored.lane.tenant != tenant:
-            raise ClientError(
-                f"previous_response_id {settings.previous_response_id[:80]!r} is not known here (never issued by this "
-                "gateway, not stored, or expired); send the whole conversation instead",
-                code="previous_response_not_found",
-                param="previous_response_id",
-            )
-        self.continued, now = stored, request.conversation
-        return msgspec.structs.replace(now, messages=(*stored.messages, *now.messages), roles=())
-
     async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
         """The router's decision; a router that raises or breaks its contract falls to the route's `otherwise`."""
         try:
@@ -189,8 +166,7 @@ class Serving:
         except Exception as error:
             # The other boundary: routing must never cost the client its answer.
             self.gateway.internal_error(error)
-            sentence = f"The router failed ({type(error).__name__}), so the turn went to {route.falls_to}."
-            return Forward(route.falls_to, Why("fault", sentence, rule=type(error).__name__))
+            return route.fault(error)
         return decision
 
     def await_content(self) -> None:

@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -136,7 +137,7 @@ class Tables:
         if origin in (list, tuple, set, frozenset) and isinstance(raw, list) and _split(args[0])[0]:
             items = [self.value(args[0], item, (*path, i)) for i, item in enumerate(raw)]
             return WRONG if any(item is WRONG for item in items) else origin(items)
-        if origin is dict and isinstance(raw, dict) and _split(args[1])[0]:
+        if origin is dict and isinstance(raw, dict) and args[1] is not object:
             entries = {key: self.value(args[1], item, (*path, key)) for key, item in raw.items()}
             return WRONG if any(item is WRONG for item in entries.values()) else entries
         try:
@@ -149,7 +150,10 @@ class Tables:
         message = str(error)
         inner = _WHERE.search(message)
         for key, index in _STEP.findall(inner[1] if inner else ""):
-            path = (*path, int(index) if index else key)
+            step = int(index) if index else key
+            path = (*path, step)
+            with suppress(LookupError, TypeError):
+                raw = raw[step]
         message = _WHERE.sub("", message).replace(" | null`", "`")
         allowed = [str(choice) for choice in _choices(kind)]
         hint = nearest(str(raw), allowed, "one of") if allowed else ""

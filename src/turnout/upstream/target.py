@@ -1,10 +1,13 @@
 """Upstreams and targets: where models live and how they are asked. The structs are the TOML schema."""
 
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from turnout.conversation import Format
+
+Tokens: TypeAlias = Annotated[int, Meta(ge=1)]
+Capability: TypeAlias = Literal["tools", "images", "documents", "audio", "reasoning", "structured_output"]
 
 
 class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,11 +73,11 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     price: Price | None = None
     price_id: str = ""
     extra_body: dict[str, object] = {}
-    context_window: int | None = None
-    max_tokens: int | None = None
+    context_window: Tokens | None = None
+    max_tokens: Tokens | None = None
     prompt: str = ""
     effort: str = ""
-    capabilities: tuple[str, ...] | None = None
+    capabilities: tuple[Capability, ...] | None = None
     reasoning_content: bool = False
     developer_role: Literal["developer", "system"] = "developer"
     thinking: Literal["adaptive", "budget", "none"] | None = None
