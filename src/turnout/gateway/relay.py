@@ -7,7 +7,7 @@ turn has been committed, so that the next turn finds what this one left. A strea
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -18,16 +18,20 @@ from turnout.conversation import (
     End,
     Fault,
     Folding,
+    Part,
     PartBegin,
     Reasoning,
     Reply,
+    Text,
     TextDelta,
+    ToolCall,
 )
 from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Answering, Opened
 from turnout.wire.codec import Request, Tally
+from turnout.wire.drops import Drop
 
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
@@ -110,6 +114,45 @@ def unsayable(refusal: ClientError) -> UpstreamError:
     return UpstreamError("request", refusal.message, status=refusal.status, code=refusal.code, param=refusal.param)
 
 
+_losses: dict[tuple[Any, ...], tuple[Drop, ...]] = {}
+_REMEMBERED_AT_MOST = 512
+
+
+def losses(serving: "Serving", request: Request, reply: Reply) -> tuple[Drop, ...]:
+    """What a translated stream lost: what `write_reply` reports of the reply it amounts to, whose texts may be missing.
+
+    Replies of plain parts lose the same few fields every time, so those are remembered by the names of the fields.
+    """
+    key = None
+    if all(_plain(part) for part in reply.parts):
+        usage = tuple(reply.usage.extra) if reply.usage is not None else ()
+        key = (serving.codec.format, reply.format, tuple(reply.extra), usage)
+        found = _losses.get(key)
+        if found is not None:
+            return found
+    # A text that was not kept is not an empty one, which formats leave out.
+    parts = tuple(
+        [replace(part, text="-") if isinstance(part, Text) and not part.text else part for part in reply.parts]
+    )
+    found = serving.codec.write_reply(replace(reply, parts=parts), request, serving.model_name).drops
+    if key is not None:
+        if len(_losses) >= _REMEMBERED_AT_MOST:
+            _losses.clear()
+        _losses[key] = found
+    return found
+
+
+def _plain(part: Part) -> bool:
+    """Whether no format has trouble with a part."""
+    if isinstance(part, Text):
+        return not (part.extra or part.annotations)
+    if isinstance(part, ToolCall):
+        return not part.extra and part.style == "function"
+    if isinstance(part, Reasoning):
+        return not (part.extra or part.signature or part.encrypted or part.details or part.redacted)
+    return False
+
+
 def _folded(serving: "Serving", request: Request, chunks: list[bytes]) -> Reply:
     """The reply that was relayed, as far as it can be read: what has reached the client whole is no failure any more."""
     folding, reader = Folding(), serving.codec.reader(request)
@@ -126,7 +169,7 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
     model, outlet, response = opened.model, serving.outlet, opened.response
     reader = model.codec.reader(request)
     writer = serving.codec.writer(request, model.target.model)
-    folding = Folding() if serving.keeps_reply else None
+    folding, keeps = Folding(), serving.keeps_reply
     held: list[Delta] = []
     reply_id = ""
     while True:
@@ -155,14 +198,15 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
             if outlet.content_sent:
                 await outlet.write(b"".join([writer.feed(delta) for delta in deltas[:-1]]))
             raise last.error
-        if folding is not None:
-            for delta in deltas:
+        for delta in deltas:
+            kind = type(delta)
+            if (kind is not TextDelta and kind is not ArgumentsDelta) or keeps:
                 folding.feed(delta)
-        if not serving.reasoned:
-            serving.reasoned = any(type(d) is PartBegin and type(d.part) is Reasoning for d in deltas)
+                if kind is PartBegin and type(delta.part) is Reasoning:  # type: ignore[union-attr]
+                    serving.reasoned = True
         data = b"".join([writer.feed(delta) for delta in deltas])
         if writer.refusal is not None:
-            account.usage = last.usage if type(last) is End else None
+            account.usage = last.usage if type(last) is End else account.usage
             if outlet.content_sent:
                 serving.keep_response(data)
                 await outlet.write(data)
@@ -170,8 +214,9 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         ended = type(last) is End
         if type(last) is End:
             serving.finished(account, last.usage, last.stop, reply_id)
+            serving.drops += losses(serving, request, folding.reply)
             if serving.must_commit:
-                await serving.commit(folding.reply if folding is not None else None)
+                await serving.commit(folding.reply if keeps else None)
         if data or ended:
             serving.keep_response(data)
             await outlet.write(data, last=ended)
