@@ -8,6 +8,7 @@ same reply.
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from turnout.conversation import (
     ArgumentsDelta,
     Conversation,
     Delta,
+    Message,
     Part,
     Reasoning,
     Reply,
@@ -243,13 +245,29 @@ def output_tokens(parts: Sequence[Part]) -> int:
 
 
 def assistant_turns(conversation: Conversation) -> int:
-    """How many assistant turns a conversation holds; adjacent assistant units are one."""
-    turns, before = 0, ""
-    for role in conversation.roles:
-        if role == "assistant" and before != "assistant":
-            turns += 1
+    """How many assistant turns a conversation holds. Adjacent assistant units are one, and so are the calls of one scripted
+    reply: translated to Responses, each stands beside its own result."""
+    turns, before, reply = 0, "", ""
+    for index, role in enumerate(conversation.roles):
+        if role == "assistant":
+            own = scripted_reply(conversation.messages[index])
+            if before != "assistant" and not (own and own == reply):
+                turns += 1
+            reply = own or reply
         before = role
     return turns
+
+
+_CALL_ID = re.compile(r"(call_[0-9a-f]{12}_\d+)_\d+")
+
+
+def scripted_reply(message: Message) -> str:
+    """What the ids of a scripted reply's calls have in common, told from the first call of `message`; "" when it has none."""
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            found = _CALL_ID.fullmatch(part.id)
+            return found.group(1) if found else ""
+    return ""
 
 
 def newest_text(conversation: Conversation) -> str:
