@@ -103,6 +103,62 @@ def test_a_tool_loop_goes_on_by_id_on_another_target(
     assert tool_results(then_on, vendors.last()) == ["from read_file", "from run"]
 
 
+def named(response: Any) -> list[Any]:
+    """What a client sends in place of the items of a reply that it takes to be stored."""
+    return [{"type": "item_reference", "id": item.id} for item in response.output]
+
+
+@streamed
+@pytest.mark.parametrize("then_on", FORMATS)
+@pytest.mark.parametrize("first_on", ["openai_chat", "anthropic_messages"])
+def test_items_may_be_named_by_the_ids_a_reply_gave_them(
+    client: openai.OpenAI, gateway: Running, vendors: Vendors, first_on: str, then_on: str, stream: bool
+) -> None:
+    tools = Responses(gateway.url)
+    with closing(tools.client):
+        more = tools.tools()
+        opening = {"role": "user", "content": "Look around."}
+        first = asked(client, stream, model=f"loop-{first_on}", input=[opening], **more)
+        calls = [item for item in first.output if item.type == "function_call"]
+        results = [{"type": "function_call_output", "call_id": c.call_id, "output": f"from {c.name}"} for c in calls]
+        said: Any = [opening, *named(first), *results]
+        second = asked(client, stream, model=f"loop-{then_on}", input=said, **more)
+    assert [item.name for item in second.output if item.type == "function_call"] == [LOOP[1].calls[0].name]
+    sent = vendors.last()
+    assert "item_reference" not in str(sent)
+    assert tool_results(then_on, sent) == ["from read_file", "from run"]
+    # Both calls, or their results would answer nothing.
+    assert all(call.name in str(sent["input" if then_on == "openai_responses" else "messages"]) for call in calls)
+
+
+def test_its_own_server_is_sent_an_items_id_as_it_came(client: openai.OpenAI, vendors: Vendors) -> None:
+    said: Any = [{"type": "item_reference", "id": "msg_of_another_program_0001"}, {"role": "user", "content": "two"}]
+    client.responses.create(model="text-openai_responses", input=said)
+    assert vendors.last()["input"] == said
+
+
+@pytest.mark.parametrize("form", ["openai_chat", "anthropic_messages"])
+def test_an_item_that_is_not_known_here_is_refused_elsewhere(
+    client: openai.OpenAI, vendors: Vendors, form: str
+) -> None:
+    sent = len(vendors.requests)
+    said: Any = [{"type": "item_reference", "id": "msg_of_another_program_0001"}, {"role": "user", "content": "two"}]
+    with pytest.raises(openai.BadRequestError) as raised:
+        client.responses.create(model=f"text-{form}", input=said)
+    assert (raised.value.code, raised.value.param) == ("unsupported_server_state", "input[0]")
+    assert len(vendors.requests) == sent
+
+
+def test_an_item_belongs_to_its_tenant(client: openai.OpenAI, gateway: Running) -> None:
+    first = client.responses.create(model="text-openai_chat", input="a secret of alpha")
+    said: Any = [*named(first), {"role": "user", "content": "two"}]
+    with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=KEYS["BETA"], max_retries=0) as other:
+        with pytest.raises(openai.BadRequestError) as raised:
+            other.responses.create(model="text-openai_chat", input=said)
+        assert raised.value.code == "unsupported_server_state"
+    assert client.responses.create(model="text-openai_chat", input=said).output_text
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_what_was_not_to_be_stored_is_not_known(client: openai.OpenAI, vendors: Vendors, form: str) -> None:
     first = client.responses.create(model=f"text-{form}", input="one", store=False)

@@ -137,8 +137,8 @@ def soonest_s(failures: list[UpstreamError]) -> float | None:
 
 def prepared_for(serving: "Serving", request: Request, route: Route, model: Model, decision: Forward) -> Prepared:
     """The body for `model`. Raises ClientError for what may not be lost or cannot be continued there."""
-    rewrite, settings, stored = decision.rewrite, None, serving.continued
-    if stored is not None and (rewrite is not None or not (stored.native and stored.target == model.name)):
+    rewrite, settings, sources = decision.rewrite, None, serving.sources
+    if sources and (rewrite is not None or not all(s.native and s.target == model.name for s in sources)):
         rewrite = rewrite or serving.conversation
         settings = msgspec.structs.replace(request.settings, previous_response_id=None)
     elif request.settings.conversation_id is not None and model.format != request.format:
@@ -200,7 +200,7 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
         body = rewritten(serving, request, reply, model.target.model)
     serving.finished(account, reply.usage, reply.stop, reply.id)
     if serving.must_commit:
-        await serving.commit(reply)
+        await serving.commit(reply, body)
     if request.settings.stream:
         serving.keep_response(body)
         await serving.outlet.write(body, last=True)

@@ -34,7 +34,7 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
             account.served = True
             break
     serving.usage, serving.stop, serving.response_id = reply.usage, reply.stop, reply.id
-    await serving.commit(reply)
+    await serving.commit(reply, body)
     if stream:
         serving.keep_response(body)
         await serving.outlet.write(body, last=True)

@@ -80,7 +80,8 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
         raise tally.error
     serving.finished(account, tally.usage, tally.stop or "", tally.id)
     if serving.must_commit:
-        await serving.commit(_folded(serving, request, kept) if kept is not None else None)
+        frames = b"".join(kept) if kept is not None else b""
+        await serving.commit(_folded(serving, request, frames) if kept is not None else None, frames)
     serving.keep_response(held)
     await outlet.write(held, last=True)
 
@@ -153,11 +154,11 @@ def _plain(part: Part) -> bool:
     return False
 
 
-def _folded(serving: "Serving", request: Request, chunks: list[bytes]) -> Reply:
+def _folded(serving: "Serving", request: Request, frames: bytes) -> Reply:
     """The reply that was relayed, as far as it can be read: what has reached the client whole is no failure any more."""
     folding, reader = Folding(), serving.codec.reader(request)
     try:
-        for delta in (*reader.feed(b"".join(chunks)), *reader.close()):
+        for delta in (*reader.feed(frames), *reader.close()):
             folding.feed(delta)
     except UpstreamError:
         return replace(folding.reply, id=serving.response_id)

@@ -32,6 +32,7 @@ from turnout.upstream.drive import drive
 from turnout.upstream.models import Model
 from turnout.wire.codec import Codec, Request
 from turnout.wire.drops import Drop
+from turnout.wire.responses.references import given_items
 
 
 class Serving:
@@ -49,7 +50,7 @@ class Serving:
     agent = AgentInfo()
     signals = Signals()
     conversation: Conversation | None = None
-    continued: StoredResponse | None = None
+    sources: tuple[StoredResponse, ...] = ()
     loaded = Loaded()
     decision: Decision | None = None
     decided_s = 0.0
@@ -125,7 +126,7 @@ class Serving:
         route = self.route = gateway.route(settings.model)
         place = await continued(gateway, request, self.by_name, tenant)
         conversation = self.conversation = place.conversation
-        self.continued, self.lane, self.agent = place.stored, place.lane, place.agent
+        self.sources, self.lane, self.agent = place.sources, place.lane, place.agent
         signals = self.signals = observe(conversation)
         if self.lane.key:
             self.loaded = await gateway.sessions.load(self.lane, conversation, signals.compacted)
@@ -230,8 +231,11 @@ class Serving:
         """Whether anything is to be remembered before the terminal goes out."""
         return bool(self.decision is not None and self.decision.remember) or self.reasoned or self.keeps_reply
 
-    async def commit(self, reply: Reply | None) -> None:
-        """Remember the decision's events and the response; the next turn may come the moment the terminal is out."""
+    async def commit(self, reply: Reply | None, frames: bytes = b"") -> None:
+        """Remember the decision's events and the response; the next turn may come the moment the terminal is out.
+
+        `frames`: the bytes the client gets, where they are known by now.
+        """
         if self.committed or self.decision is None or self.conversation is None:
             return
         self.committed = True
@@ -242,10 +246,11 @@ class Serving:
             await self.gateway.sessions.commit(self.lane, conversation, self.signals.compacted, events)
         if reply is not None and reply.id and self.keeps_reply and self.target is not None:
             said = (*conversation.messages, Message("assistant", reply.parts))
-            native = self.upstream_format == "openai_responses"
-            system = tuple(conversation.system)
+            native = self.gateway.models[self.target].keeps_responses
+            system, items = tuple(conversation.system), given_items(reply, frames)
+            size = len(self.body) + sum(map(len, map(bytes, items.values())))
             await self.gateway.responses.keep(
-                StoredResponse(reply.id, self.lane, self.target, said, system, native, len(self.body))
+                StoredResponse(reply.id, self.lane, self.target, said, system, native, size, items)
             )
 
     def keep_response(self, data: bytes) -> None:

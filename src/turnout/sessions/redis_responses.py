@@ -12,6 +12,8 @@ from turnout.sessions.responses import StoredResponse
 
 _JSON = msgspec.json.Encoder()
 _READ = msgspec.json.Decoder(StoredResponse)
+_PREFIX = b"turnout:response:"
+"""Of the keys; what is kept under an item's id is the key of its response."""
 _LEVEL = 1
 """Of compression: the fast end; transcripts shrink to about a quarter all the same."""
 _ELSEWHERE = 128 * 1024
@@ -30,13 +32,13 @@ class RedisResponses:
         self._ttl_ms = max(1, int(ttl_s * 1000))
         self._max_entry_bytes = max_entry_bytes
 
-    async def find(self, response_id: str) -> StoredResponse | None:
-        """The response of this id; None when it is unknown or too old. Raises ClientError (503) while the server is away:
-        without the transcript the request cannot be served, but it may be in a moment."""
+    async def find(self, some_id: str) -> StoredResponse | None:
+        """The response of this id, or with an item of this id; None when it is unknown or too old. Raises ClientError (503)
+        while the server is away: without the transcript the request cannot be served, but it may be in a moment."""
         try:
-            value: bytes | None = await self._link.insist(
-                "find", b"GETEX", response_name(response_id), b"PX", self._ttl_ms
-            )
+            value = await self._get(response_name(some_id))
+            if value is not None and value.startswith(_PREFIX):
+                value = await self._get(value)
         except Away:
             self._link.count("find", "given_up")
             raise ClientError(
@@ -55,6 +57,10 @@ class RedisResponses:
             self._link.count("find", "undecodable")
             return None
 
+    async def _get(self, name: bytes) -> bytes | None:
+        value: bytes | None = await self._link.insist("find", b"GETEX", name, b"PX", self._ttl_ms)
+        return value
+
     async def keep(self, response: StoredResponse) -> None:
         """Remember a response. Never raises for the server's sake: one that could not be kept is counted."""
         try:
@@ -68,7 +74,9 @@ class RedisResponses:
             self._link.count("keep", "too_large")
             return
         try:
-            await self._link.insist("keep", b"SET", response_name(response.id), value, b"PX", self._ttl_ms)
+            name = response_name(response.id)
+            entries = [(name, value), *((response_name(item), name) for item in response.items)]
+            await asyncio.gather(*(self._link.insist("keep", b"SET", *entry, b"PX", self._ttl_ms) for entry in entries))
         except Away:
             self._link.count("keep", "given_up")
 
@@ -76,7 +84,7 @@ class RedisResponses:
 def response_name(response_id: str) -> bytes:
     """The key of a response: of one length, whatever a client sends as an id."""
     digest = hashlib.blake2b(response_id.encode("utf-8", "surrogatepass"), digest_size=16)
-    return b"turnout:response:" + digest.hexdigest().encode()
+    return _PREFIX + digest.hexdigest().encode()
 
 
 async def _packed(text: bytes) -> bytes:

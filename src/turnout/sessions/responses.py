@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from turnout.conversation import Message, Part
 from turnout.routing.core import Lane, TargetName
@@ -16,7 +16,7 @@ from turnout.routing.core import Lane, TargetName
 
 class StoredResponse(Struct, frozen=True):
     """One response of ours. `messages`: the whole conversation up to and including the reply. `native`: the issuing target
-    keeps it too, so it can continue it by id."""
+    keeps it too, so it can continue it by id. `items`: the output items the client got, by their ids."""
 
     id: str
     lane: Lane
@@ -25,12 +25,14 @@ class StoredResponse(Struct, frozen=True):
     system: tuple[Part, ...]
     native: bool
     size: int
+    items: dict[str, Raw] = {}
 
 
 class ResponseStore(Protocol):
-    """Where responses are kept by id. `keep` never fails; `find` raises ClientError where it cannot tell."""
+    """Where responses are kept: by their id, and by the id of each of their items. `keep` never fails; `find` raises
+    ClientError where it cannot tell."""
 
-    async def find(self, response_id: str) -> StoredResponse | None: ...
+    async def find(self, some_id: str) -> StoredResponse | None: ...
 
     async def keep(self, response: StoredResponse) -> None: ...
 
@@ -50,6 +52,7 @@ class MemoryResponses:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kept: OrderedDict[str, tuple[float, StoredResponse]] = OrderedDict()
+        self._of_item: dict[str, str] = {}
         self._bytes = 0
         self._ttl_s = ttl_s
         self._max_count = max_count
@@ -59,8 +62,9 @@ class MemoryResponses:
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def find(self, response_id: str) -> StoredResponse | None:
-        """The response of this id; None when it is unknown or too old."""
+    async def find(self, some_id: str) -> StoredResponse | None:
+        """The response of this id, or with an item of this id; None when it is unknown or too old."""
+        response_id = self._of_item.get(some_id, some_id)
         entry = self._kept.get(response_id)
         if entry is None:
             return None
@@ -75,10 +79,14 @@ class MemoryResponses:
         if response.id in self._kept:
             self._remove(response.id)
         self._kept[response.id] = (self._clock(), response)
+        self._of_item.update(dict.fromkeys(response.items, response.id))
         self._bytes += response.size
         while len(self._kept) > self._max_count or (self._bytes > self._max_bytes and len(self._kept) > 1):
             self._remove(next(iter(self._kept)))
 
     def _remove(self, response_id: str) -> None:
         _, gone = self._kept.pop(response_id)
+        for item in gone.items:
+            if self._of_item.get(item) == response_id:
+                del self._of_item[item]
         self._bytes -= gone.size

@@ -1,6 +1,7 @@
 """The configured targets, opened: each knows its wire format, its address and credentials, its health."""
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,6 +76,7 @@ class Model:
         "format",
         "headers",
         "health",
+        "keeps_responses",
         "model_json",
         "name",
         "target",
@@ -97,6 +99,9 @@ class Model:
         self.target = target
         self.upstream = upstream
         self.format: Format = upstream.format
+        self.keeps_responses = (
+            upstream.format == "openai_responses" and upstream.keeps_responses and not upstream.script
+        )
         self.codec: Codec = CODECS[upstream.format]
         self.transport = transport
         self.url = Url(address(upstream))
@@ -221,14 +226,14 @@ class Model:
         if self.health.rate_limited:
             return UpstreamError(
                 "rate_limit",
-                f"target {self.name} is rate limited; try again in {wait_s:.0f} s",
+                f"target {self.name} is rate limited; try again in {math.ceil(wait_s)} s",
                 status=429,
                 retry_after_s=wait_s,
                 target=self.name,
             )
         return UpstreamError(
             "unavailable",
-            f"target {self.name} is cooling down after repeated failures; try again in {wait_s:.0f} s",
+            f"target {self.name} is cooling down after repeated failures; try again in {math.ceil(wait_s)} s",
             status=503,
             retry_after_s=wait_s,
             target=self.name,

@@ -22,6 +22,8 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     `anthropic-beta` flags it knows, the others are left out (default: all pass). `connect_s`: longest wait for a connection,
     seconds. `first_byte_s`: longest wait for the response head, seconds.
     `idle_s`: longest silence between bytes of a body, seconds. `max_connections`: connections open at once.
+    `keeps_responses`: an `openai_responses` server keeps what it answered, so that a `previous_response_id` or an item's id
+    means something to it; `false`: it is sent what they stand for.
     """
 
     format: Format
@@ -37,6 +39,7 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     first_byte_s: float = 300.0
     idle_s: float = 120.0
     max_connections: int = 1024
+    keeps_responses: bool = True
     betas: tuple[str, ...] | None = None
 
 

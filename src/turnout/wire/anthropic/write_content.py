@@ -162,6 +162,12 @@ class BlockWriter:
                 code="unsupported_capability",
                 param=path,
             )
+        if part.type == "item_reference":
+            raise ClientError(
+                f"{path}: an item by reference is known only to the server that keeps it; send the item itself",
+                code="unsupported_server_state",
+                param=path,
+            )
         text = part.visible or msgspec.json.encode(part.value).decode()
         return self._instead(text, path, f"Messages does not know {part.type}")
 
