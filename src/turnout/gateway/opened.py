@@ -32,6 +32,16 @@ from turnout.upstream.scripted import Script
 R = TypeVar("R")
 
 
+_CREDENTIALS = (b"authorization", b"x-api-key")
+
+
+def credential(value: bytes) -> str:
+    """The credential that a header's value holds, without its scheme."""
+    if value[:7].lower() == b"bearer ":
+        value = value[7:]
+    return value.strip().decode("latin-1")
+
+
 class Gateway:
     """Shared by all turns of one process. `open` inside the event loop that will serve, `close` when done."""
 
@@ -146,8 +156,9 @@ class Gateway:
         """The tenant whose key the client sent; "" when keys are not used. Raises ClientError (401)."""
         if not self.client_keys:
             return ""
-        sent = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip() or headers.get(b"x-api-key", b"")
-        name = self.client_keys.get(sent.decode("latin-1"))
+        name = None
+        for header in _CREDENTIALS:
+            name = name or self.client_keys.get(credential(headers.get(header, b"")))
         if name is None and self.config.server.require_keys:
             raise ClientError(
                 "this gateway asks for a key: send a tenant's key as `Authorization: Bearer` or `x-api-key`",
@@ -155,6 +166,11 @@ class Gateway:
                 code="invalid_api_key",
             )
         return name or ""
+
+    def without_keys(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """`headers` without the tenants' keys: they are for this gateway alone, even where a client's credentials pass."""
+        keys = self.client_keys
+        return [h for h in headers if h[0] not in _CREDENTIALS or credential(h[1]) not in keys]
 
     def models_offered(self) -> list[str]:
         """Model names clients may send, patterns left out."""

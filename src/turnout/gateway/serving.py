@@ -120,7 +120,10 @@ class Serving:
 
     async def _turn(self) -> None:
         gateway = self.gateway
-        tenant = gateway.tenant(self.by_name, self.codec.format) if gateway.client_keys else ""
+        tenant = ""
+        if gateway.client_keys:
+            tenant = gateway.tenant(self.by_name, self.codec.format)
+            self.headers = gateway.without_keys(self.headers)
         request = self.request = self.codec.read_request(self.body)
         settings = request.settings
         route = self.route = gateway.route(settings.model)

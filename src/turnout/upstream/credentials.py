@@ -105,6 +105,13 @@ def passed_headers(
             )
         allowed = allowed | _FORWARDED_AUTH[VENDOR[upstream.format]] | {b"user-agent"}
     passing = [h for h in client if h[0] in allowed]
+    if upstream.forward_auth and not any(h[0] in _CREDENTIALS for h in passing):
+        raise ClientError(
+            "the target forwards the client's own credentials, and the request has none for it (a key of this gateway goes "
+            "no further); send them beside it, one in `authorization` and the other in `x-api-key`",
+            status=401,
+            code="missing_credentials",
+        )
     if upstream.betas is not None:
         passing = [h if h[0] != b"anthropic-beta" else (h[0], known_betas(h[1], upstream.betas)) for h in passing]
         passing = [h for h in passing if h[1]]
