@@ -336,6 +336,16 @@ def test_fewer_failing_tests_are_progress_even_when_red() -> None:
     assert progress(observe(story.bash("pytest -q", red(4), 1).conversation), 1).severity == 0.7
 
 
+def test_failing_tests_that_are_worked_off_are_no_repeated_failure() -> None:
+    story = Story()
+    for count in (9, 4, 1):
+        story.bash("pytest -q", f"{count} failed, {12 - count} passed in 1.00s", 1)
+    seen = progress(observe(story.conversation), 3)
+    assert (seen.repeated, seen.failures, seen.severity) == (0, 1, 0.3)
+    grown = progress(observe(story.bash("pytest -q", "12 failed in 1.00s", 1).conversation), 3)
+    assert (grown.repeated, grown.failures, grown.severity) == (3, 3, 0.7)
+
+
 def test_production_is_successful_change_only() -> None:
     assert Story().call("Edit", {"file_path": "a"}, "String to replace not found", is_error=True).last.change is None
     assert Story().bash("grep x y > /dev/null 2>&1", "", 0).last.change is None

@@ -113,8 +113,11 @@ def _severity(seen: Sequence[Observation], at: int) -> float:
         return weight
     if o.error_kind in SOFT_KINDS and not any(x.fingerprint == o.fingerprint for x in seen[:at]):
         return SOFT
-    if o.tests_failed and _falling(seen, at):
-        return SOFT
+    if o.tests_failed:
+        if _overtaken(seen, at):
+            return 0.0
+        if _falling(seen, at):
+            return SOFT
     return weight
 
 
@@ -151,6 +154,15 @@ def _falling(seen: Sequence[Observation], at: int) -> bool:
     for o in reversed(seen[:at]):
         if o.tests_failed is not None and o.target == now.target:
             return bool(now.tests_failed is not None and now.tests_failed < o.tests_failed)
+    return False
+
+
+def _overtaken(seen: Sequence[Observation], at: int) -> bool:
+    """Whether the newest later run of the same tests has fewer failures: what this one showed is being worked off."""
+    then = seen[at]
+    for o in reversed(seen[at + 1 :]):
+        if o.tests_failed is not None and o.target == then.target:
+            return bool(then.tests_failed is not None and o.tests_failed < then.tests_failed)
     return False
 
 
