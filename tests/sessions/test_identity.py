@@ -91,6 +91,28 @@ def test_other_agents_headers(headers: dict[bytes, bytes], rung: str):
     assert (lane.rung, lane.session) == (rung, "o")
 
 
+OPENCODE = {b"user-agent": b"opencode/1.18.33 ai-sdk/provider-utils/4.0.23", b"x-session-affinity": b"ses_1"}
+
+
+@pytest.mark.parametrize("headers", [OPENCODE, {b"x-opencode-session": b"ses_1"}])
+def test_opencodes_title_call_leaves_the_main_lane_alone(headers: dict[bytes, bytes]):
+    main, info = who(headers)
+    title, title_info = who(headers, conversation=opened(tools=()))
+    assert (info.program, info.kind, title_info.kind) == ("opencode", "main", "background")
+    assert (main.session, title.session) == ("ses_1", "ses_1")
+    assert title.key != main.key
+
+
+def test_opencodes_sub_agent_has_a_session_and_a_parent():
+    lane, info = who(OPENCODE | {b"x-session-affinity": b"ses_2", b"x-parent-session-id": b"ses_1"})
+    assert (lane.session, info.program, info.kind, info.parent) == ("ses_2", "opencode", "subagent", "ses_1")
+
+
+def test_a_program_without_tools_is_no_background_call():
+    _, info = who({b"x-session-affinity": b"o"}, conversation=opened(tools=()))
+    assert info.kind == "main"
+
+
 @pytest.mark.parametrize("blank", [b"", b"   ", b"\t"])
 def test_a_blank_header_is_absent(blank: bytes):
     lane, _ = who({b"x-turnout-session": blank, b"x-session-id": blank})

@@ -60,7 +60,12 @@ def identify(
     """The lane and agent of a request. `headers`: names in lower case."""
     found: _Found | None = None
     if not _NAMING.isdisjoint(headers):
-        found = _explicit(headers) or _claude_code(headers, conversation) or _codex(headers) or _other(headers)
+        found = (
+            _explicit(headers)
+            or _claude_code(headers, conversation)
+            or _codex(headers)
+            or _other(headers, conversation)
+        )
     if found is None:
         found = _from_body(conversation, settings)
     rung, session, agent, info = found
@@ -151,12 +156,18 @@ _SESSION_HEADERS: tuple[tuple[bytes, Rung, str], ...] = (
 )
 
 
-def _other(headers: Headers) -> _Found | None:
+def _other(headers: Headers, conversation: Conversation) -> _Found | None:
     for name, rung, program in _SESSION_HEADERS:
         session = _header(headers, name)
         if session:
             parent = _header(headers, b"x-parent-session-id") or _header(headers, b"x-opencode-parent-session")
-            return rung, session, "", AgentInfo(program, "subagent" if parent else "main", parent)
+            if not program and headers.get(b"user-agent", b"").startswith(b"opencode/"):
+                program = "opencode"
+            if parent:
+                return rung, session, "", AgentInfo(program, "subagent", parent)
+            if program == "opencode":
+                return rung, session, *_agent_of(program, "", "", conversation)
+            return rung, session, "", AgentInfo(program)
     return None
 
 
