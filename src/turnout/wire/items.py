@@ -22,3 +22,7 @@ Responses API for a summary. Other formats leave them out without a word."""
 def attribution(text: str) -> bool:
     """Whether an instruction is nothing but the attribution line."""
     return text.startswith(ATTRIBUTION) and "\n" not in text.strip()
+
+
+TIERS: frozenset[object] = frozenset({"auto", "default", "flex", "scale", "priority"})
+"""The service tiers that Chat Completions and Responses name alike; clients of either refuse any other."""

@@ -35,7 +35,7 @@ from turnout.wire.chat.usage import BROKEN, read_stop, read_usage, write_stop, w
 from turnout.wire.codec import Counted, Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
-from turnout.wire.items import UNTRANSLATABLE
+from turnout.wire.items import TIERS, UNTRANSLATABLE
 from turnout.wire.names import Names, custom_arguments, qualified
 
 _PLAIN_STOPS: dict[str | None, Stop] = {"stop": "end", "length": "length", "tool_calls": "tool_calls"}
@@ -294,6 +294,8 @@ def write_reply(reply: Reply, asked: Request, model: str) -> Written:
         value["choices"] += extra.pop("choices", ())
         value.update(extra)
     else:
+        if extra.get("service_tier") in TIERS:  # of Responses, where it means the same
+            value["service_tier"] = extra.pop("service_tier")
         drops.extras("", extra, NAME)
         choice["logprobs"] = None
     return Written(msgspec.json.encode(value), tuple(drops.found))

@@ -35,7 +35,7 @@ from turnout.wire.chat.reply import (
 )
 from turnout.wire.chat.usage import write_usage
 from turnout.wire.codec import Request
-from turnout.wire.items import UNTRANSLATABLE
+from turnout.wire.items import TIERS, UNTRANSLATABLE
 from turnout.wire.sse import COMMENT_PING
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -198,7 +198,10 @@ class ChatWriter:
             finish["stop_reason"] = end.stop_sequence
         if "logprobs" in end.extra:
             finish["logprobs"] = end.extra["logprobs"]
-        out = self._stem + b'"choices":[' + _ENCODE(finish) + b"]}\n\n"
+        tier = (
+            b',"service_tier":' + _ENCODE(end.extra["service_tier"]) if end.extra.get("service_tier") in TIERS else b""
+        )
+        out = self._stem + b'"choices":[' + _ENCODE(finish) + b"]" + tier + b"}\n\n"
         if self._usage and end.usage is not None:
             out += self._stem + b'"choices":[],"usage":' + _ENCODE(write_usage(end.usage)) + b"}\n\n"
         return out + _DONE

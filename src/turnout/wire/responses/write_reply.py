@@ -20,6 +20,7 @@ from turnout.conversation import (
 )
 from turnout.wire.codec import Request, Written
 from turnout.wire.drops import Drops
+from turnout.wire.items import TIERS
 from turnout.wire.responses.content import FORMAT, write_annotation
 from turnout.wire.responses.tools import Tools, write_choice, write_tools
 from turnout.wire.responses.usage import write_usage
@@ -229,8 +230,10 @@ def write_reply(reply: Reply, asked: Request, model: str) -> Written:
         drops.downgrade("stop_reason", f"{US} cannot say that a server tool paused the turn")
     if reply.stop_sequence is not None:
         drops.drop("stop_sequence", f"{US} does not say which stop sequence ended a reply")
+    extra = dict(reply.extra)
+    served = {"service_tier": extra.pop("service_tier")} if not native and extra.get("service_tier") in TIERS else {}
     if not native:
-        drops.extras("", reply.extra, US)
+        drops.extras("", extra, US)
     created = reply.created if reply.created is not None else int(time.time())
     value = {
         "id": ids.response,
@@ -244,6 +247,7 @@ def write_reply(reply: Reply, asked: Request, model: str) -> Written:
         "model": model or reply.model,
         "output": output,
         **echo(asked),
+        **served,
         "tools": echo_tools(asked),
         "usage": write_usage(reply.usage, native),
     }
