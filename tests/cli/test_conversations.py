@@ -90,3 +90,9 @@ def test_recorded_sessions_can_be_read() -> None:
         found = sum(isinstance(p, ToolResult) for m in recorded.conversation.messages for p in m.parts)
         assert found == sum(message["role"] == "tool" for message in row["messages"])
     assert sessions
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    file = tmp_path / "marked.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode() + b"\r\n" + json.dumps(ROW).encode())
+    assert [recorded.line for recorded in conversations(file)] == [0, 1]

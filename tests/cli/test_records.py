@@ -166,3 +166,13 @@ def test_what_is_not_there_is_said_with_the_next_step(
     assert run(["why", "x", "--ledger", "mongodb://x"]) == exits.USAGE
     assert run(["why", "x", "--ledger", ledger, "--url", "http://127.0.0.1:1"]) == exits.USAGE
     assert run(["why", "x", "--url", "http://127.0.0.1:9"]) == exits.UPSTREAM
+
+
+@pytest.mark.parametrize("command", [["why", "last"], ["turns"]])
+def test_looking_for_a_ledger_does_not_make_one(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "none.db"
+    assert run([*command, "--json", "--ledger", f"sqlite:///{missing}"]) == exits.NOT_FOUND
+    assert "does not exist" in capsys.readouterr().err
+    assert not missing.exists()

@@ -3,6 +3,7 @@
 A tool message may carry `is_error` (true or false) and `returncode`; a line may carry `headers`, `tools` and `model`.
 """
 
+import codecs
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,8 @@ def conversations(path: Path) -> Iterator[Recorded]:
     """The conversations of a file (JSONL or JSONL.gz; `-` is stdin). Raises ConfigError with file and line."""
     with _opened(path) as file:
         for line, text in enumerate(file):
+            if not line:
+                text = text.removeprefix(codecs.BOM_UTF8)
             if not text.strip():
                 continue
             try:

@@ -27,7 +27,7 @@ class Records:
             raise exits.CommandError("--ledger and --url exclude each other", step="leave one out")
         self.url = url
         self.key_env = key_env
-        self.ledger = "" if url else ledger or _usual()
+        self.ledger = "" if url else _existing(ledger or _usual())
 
     def recent(self, limit: int, route: str = "", session: str = "") -> list["TurnRecord"]:
         """The newest turns, newest first."""
@@ -112,11 +112,16 @@ def _usual() -> str:
         import os
 
         config = LedgerConfig(os.environ.get(config.url_env, ""))
-    file = Path(config.url.removeprefix("sqlite:///"))
-    if config.url.startswith("sqlite:///") and not file.exists():
+    return config.url
+
+
+def _existing(url: str) -> str:
+    """`url`, unless it is that of a file which is not there: to read a ledger must not make one."""
+    file = Path(url.removeprefix("sqlite:///").partition("?")[0])
+    if url.startswith("sqlite:///") and not file.exists():
         step = "name one with --ledger, or a running gateway with --url"
         raise exits.CommandError(f"no ledger here: {file} does not exist", exits.NOT_FOUND, step)
-    return config.url
+    return url
 
 
 def _record(row: Any) -> "TurnRecord":
