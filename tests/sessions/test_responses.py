@@ -16,8 +16,8 @@ from turnout.sessions.redis_responses import RedisResponses, response_name
 from turnout.sessions.responses import MemoryResponses, ResponseStore, StoredResponse
 
 
-def response(i: int, size: int = 10) -> StoredResponse:
-    return StoredResponse(f"r{i}", Lane(), TargetName("t"), (), (), True, size)
+def response(i: int, size: int = 0) -> StoredResponse:
+    return StoredResponse(f"r{i}", Lane(), TargetName("t"), (), (Text("x" * size),), True)
 
 
 class Opened:
@@ -63,7 +63,7 @@ def test_keeping_an_id_again_replaces_it(store: Opened):
 def test_a_response_is_found_as_it_was_kept(store: Opened, conversation: Conversation, said: tuple[Part, ...]):
     lane = Lane("tenant", "session \x1f é", "agent", "codex")
     messages = (*conversation.messages, Message("assistant", said))
-    whole = StoredResponse("r", lane, TargetName("t"), messages, tuple(conversation.system), False, 123)
+    whole = StoredResponse("r", lane, TargetName("t"), messages, tuple(conversation.system), False)
     store.keep(whole)
     assert store.find("r") == whole
 
@@ -75,7 +75,7 @@ def test_transcripts_are_compressed(kilobytes: int, redis_url: str):
         try:
             store = RedisResponses(link)
             said = (Message("user", (Text("the same words again and again, " * (32 * kilobytes)),)),)
-            whole = StoredResponse("r", Lane(), TargetName("t"), said, (), True, 1)
+            whole = StoredResponse("r", Lane(), TargetName("t"), said, (), True)
             await store.keep(whole)
             assert await store.find("r") == whole
             return len(await link.call("find", "GET", response_name("r")))
@@ -166,19 +166,19 @@ def test_the_least_recently_used_in_memory_go_first():
 
 
 def test_bytes_in_memory_are_bounded_but_the_newest_always_stays():
-    memory = MemoryResponses(max_bytes=25)
+    memory = MemoryResponses(max_bytes=1000)
     store = InMemory(memory)
     for i in range(4):
-        store.keep(response(i))
+        store.keep(response(i, size=300))
     assert len(memory) == 2
-    store.keep(response(9, size=1000))
+    store.keep(response(9, size=5000))
     assert store.find("r9") is not None
     assert len(memory) == 1
 
 
 def test_keeping_an_id_in_memory_again_counts_it_once():
-    memory = MemoryResponses(max_bytes=25)
+    memory = MemoryResponses()
     for _ in range(5):
         asyncio.run(memory.keep(response(1)))
     assert len(memory) == 1
-    assert memory._bytes == 10
+    assert 0 < memory._bytes < 500

@@ -85,12 +85,13 @@ class Attendant:
         self._turns[turn] = None
 
     def leave(self, turn: Attended) -> None:
-        """The turn is over."""
+        """The turn is over. What it held on to here would keep all of it alive until a collection finds the circle."""
         self._turns.pop(turn, None)
         if turn.watcher is not None:
             turn.watcher.cancel()
         if turn.pulsing is not None and not turn.pulsing.done():
             turn.pulsing.cancel()
+        turn.task = turn.watcher = turn.pulsing = turn.pulse = None
 
     async def _tick(self) -> None:
         while True:

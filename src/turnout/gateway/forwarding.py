@@ -70,57 +70,61 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
     candidates = Candidates(decision)
     refusal: TurnoutError | None = None
     failures: list[UpstreamError] = []
-    while (name := candidates.next()) is not None:
-        model = serving.gateway.models[name]
-        try:
-            fits = unable(model, request, serving.conversation or request.conversation)
-            if fits is not None:
-                candidates.add(list(route.targets))
-                raise fits
-            prepared = prepared_for(serving, request, route, model, decision)
-        except ClientError as error:
-            # What one target cannot take another may: only the first refusal is the client's to know.
-            refusal = refusal or error
-            continue
-        opened: Opened | None = None
-        account = Account(model, "answer", serving.began)
-        serving.accounts.append(account)
-        serving.served_by(model, prepared.drops)
-        serving.await_content()
-        try:
-            opened = await model.open(
-                prepared.body,
-                request.format,
-                serving.headers,
-                serving.gateway.redactor,
-                serving.attended.deadline,
-                account.retried,
-            )
-            account.status = opened.response.status
-            await answer(serving, request, opened, account)
-            opened.succeeded()
-            return
-        except UpstreamError as error:
-            account.failed(error)
-            if opened is not None:
-                opened.failed(error)
-            if serving.outlet.content_sent or error.kind not in ANOTHER_MAY:
+    try:
+        while (name := candidates.next()) is not None:
+            model = serving.gateway.models[name]
+            try:
+                fits = unable(model, request, serving.conversation or request.conversation)
+                if fits is not None:
+                    candidates.add(list(route.targets))
+                    raise fits
+                prepared = prepared_for(serving, request, route, model, decision)
+            except ClientError as error:
+                # What one target cannot take another may: only the first refusal is the client's to know.
+                refusal = refusal or error
+                continue
+            opened: Opened | None = None
+            account = Account(model, "answer", serving.began)
+            serving.accounts.append(account)
+            serving.served_by(model, prepared.drops)
+            serving.await_content()
+            try:
+                opened = await model.open(
+                    prepared.body,
+                    request.format,
+                    serving.headers,
+                    serving.gateway.redactor,
+                    serving.attended.deadline,
+                    account.retried,
+                )
+                account.status = opened.response.status
+                await answer(serving, request, opened, account)
+                opened.succeeded()
+                return
+            except UpstreamError as error:
+                account.failed(error)
+                if opened is not None:
+                    opened.failed(error)
+                if serving.outlet.content_sent or error.kind not in ANOTHER_MAY:
+                    raise
+                refusal = error
+                failures.append(error)
+                cut = error.kind == "unavailable" or (error.kind == "malformed" and account.first_byte is None)
+                if opened is not None and cut:
+                    candidates.again(name)
+                elif error.kind == "overflow":
+                    candidates.add(roomier(serving, model, route))
+            except BaseException:
+                if opened is not None:
+                    opened.abort()
                 raise
-            refusal = error
-            failures.append(error)
-            cut = error.kind == "unavailable" or (error.kind == "malformed" and account.first_byte is None)
-            if opened is not None and cut:
-                candidates.again(name)
-            elif error.kind == "overflow":
-                candidates.add(roomier(serving, model, route))
-        except BaseException:
-            if opened is not None:
-                opened.abort()
-            raise
-    assert refusal is not None  # a decision names at least one target
-    if failures and refusal is failures[-1]:
-        failures[-1].retry_after_s = soonest_s(failures)
-    raise refusal
+        assert refusal is not None  # a decision names at least one target
+        if failures and refusal is failures[-1]:
+            failures[-1].retry_after_s = soonest_s(failures)
+        raise refusal
+    finally:
+        # An error knows this frame by its traceback; were the frame to know the error, only a collection would free them.
+        del refusal, failures
 
 
 def soonest_s(failures: list[UpstreamError]) -> float | None:

@@ -34,6 +34,10 @@ class Outlet:
         self.pinger: Callable[[], bytes] | None = None
         self.fault: Callable[[UpstreamError], bytes] | None = None
 
+    def release(self) -> None:
+        """Let go of the stream it belonged to: the two refer to each other."""
+        self.pinger = self.fault = None
+
     async def send_whole(self, status: int, body: bytes, headers: Headers) -> None:
         """A whole response at once."""
         self.opened = self.closed = self.content_sent = True

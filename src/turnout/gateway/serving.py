@@ -116,6 +116,7 @@ class Serving:
             await self._fail(TurnoutError(f"internal error ({type(error).__name__})"))
         finally:
             self.gateway.attendant.leave(self.attended)
+            self.outlet.release()
             self.gateway.finished(recorded(self))
 
     async def _turn(self) -> None:
@@ -251,9 +252,8 @@ class Serving:
             said = (*conversation.messages, Message("assistant", reply.parts))
             native = self.gateway.models[self.target].keeps_responses
             system, items = tuple(conversation.system), given_items(reply, frames)
-            size = len(self.body) + sum(map(len, map(bytes, items.values())))
             await self.gateway.responses.keep(
-                StoredResponse(reply.id, self.lane, self.target, said, system, native, size, items)
+                StoredResponse(reply.id, self.lane, self.target, said, system, native, items)
             )
 
     def keep_response(self, data: bytes) -> None:

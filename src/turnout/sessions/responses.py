@@ -6,8 +6,9 @@ The target that issued an id can continue it natively; any other target is given
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import msgspec
 from msgspec import Raw, Struct
 
 from turnout.conversation import Message, Part
@@ -24,8 +25,17 @@ class StoredResponse(Struct, frozen=True):
     messages: tuple[Message, ...]
     system: tuple[Part, ...]
     native: bool
-    size: int
     items: dict[str, Raw] = {}
+
+
+class _Kept(NamedTuple):
+    at: float
+    text: bytes
+    items: tuple[str, ...]
+
+
+_JSON = msgspec.json.Encoder()
+_READ = msgspec.json.Decoder(StoredResponse)
 
 
 class ResponseStore(Protocol):
@@ -40,7 +50,8 @@ class ResponseStore(Protocol):
 class MemoryResponses:
     """Responses by id, in this process; the least recently used go when there are too many or they are too large.
 
-    `ttl_s`: how long an id can be continued. `max_bytes`: bound on the request bytes the transcripts came from.
+    Kept as JSON: as objects a transcript takes several times the room. `ttl_s`: how long an id can be continued. `max_bytes`:
+    bound on the JSON of all of them.
     """
 
     def __init__(
@@ -48,10 +59,10 @@ class MemoryResponses:
         *,
         ttl_s: float = 24 * 3600.0,
         max_count: int = 10_000,
-        max_bytes: int = 64 << 20,
+        max_bytes: int = 16 << 20,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._kept: OrderedDict[str, tuple[float, StoredResponse]] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._of_item: dict[str, str] = {}
         self._bytes = 0
         self._ttl_s = ttl_s
@@ -68,25 +79,29 @@ class MemoryResponses:
         entry = self._kept.get(response_id)
         if entry is None:
             return None
-        if self._clock() - entry[0] > self._ttl_s:
+        if self._clock() - entry.at > self._ttl_s:
             self._remove(response_id)
             return None
         self._kept.move_to_end(response_id)
-        return entry[1]
+        return _READ.decode(entry.text)
 
     async def keep(self, response: StoredResponse) -> None:
         """Remember a response; evicts the least recently used beyond the bounds, never refuses."""
         if response.id in self._kept:
             self._remove(response.id)
-        self._kept[response.id] = (self._clock(), response)
+        try:
+            text = _JSON.encode(response)
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            return  # something in it that JSON cannot hold: it cannot be continued, but it has been answered
+        self._kept[response.id] = _Kept(self._clock(), text, tuple(response.items))
         self._of_item.update(dict.fromkeys(response.items, response.id))
-        self._bytes += response.size
+        self._bytes += len(text)
         while len(self._kept) > self._max_count or (self._bytes > self._max_bytes and len(self._kept) > 1):
             self._remove(next(iter(self._kept)))
 
     def _remove(self, response_id: str) -> None:
-        _, gone = self._kept.pop(response_id)
+        gone = self._kept.pop(response_id)
         for item in gone.items:
             if self._of_item.get(item) == response_id:
                 del self._of_item[item]
-        self._bytes -= gone.size
+        self._bytes -= len(gone.text)
