@@ -43,7 +43,7 @@ def spare_the_collector() -> None:
     reference counts free nearly all the rest."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
+    gc.set_threshold(50_000, 10, 10)
 
 
 def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.Config:
