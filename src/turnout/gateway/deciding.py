@@ -29,7 +29,7 @@ async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, b
     by_name = dict(headers)
     conversation, _, lane, agent = await continued(gateway, request, by_name, gateway.tenant(by_name, form))
     signals = observe(conversation)
-    loaded = await gateway.sessions.load(lane, conversation, signals.compacted) if lane.key else None
+    loaded = await gateway.sessions.load(lane, conversation, signals.compacted) if lane.identified else None
     turn = Turn(
         id="decision-only",
         lane=lane,

@@ -132,7 +132,7 @@ class Serving:
         conversation = self.conversation = place.conversation
         self.sources, self.lane, self.agent = place.sources, place.lane, place.agent
         signals = self.signals = observe(conversation)
-        if self.lane.key:
+        if self.lane.identified:
             self.loaded = await gateway.sessions.load(self.lane, conversation, signals.compacted)
         turn = Turn(
             id=self.id,
@@ -246,7 +246,7 @@ class Serving:
         conversation, events = self.conversation, self.decision.remember
         if self.reasoned and self.target is not None and self.target not in reasoners(self.loaded.states):
             events = (*events, reasoned(self.target))
-        if events and self.lane.key:
+        if events and self.lane.identified:
             await self.gateway.sessions.commit(self.lane, conversation, self.signals.compacted, events)
         if reply is not None and reply.id and self.keeps_reply and self.target is not None:
             said = (*conversation.messages, Message("assistant", reply.parts))

@@ -52,6 +52,11 @@ class Lane(Struct, frozen=True):
         return self.rung not in ("fingerprint", "none")
 
     @property
+    def identified(self) -> bool:
+        """Whether anything can be kept for this lane at all."""
+        return self.rung != "none"
+
+    @property
     def key(self) -> str:
         """One string for stores; "" when there is no identity at all."""
         return "" if self.rung == "none" else f"{self.tenant}\x1f{self.session}\x1f{self.agent}"

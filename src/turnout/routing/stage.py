@@ -122,20 +122,20 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
         """The tier for this turn. Asks nothing."""
         signals = turn.signals
         seen = progress(signals, self.window, self.tools or None)
-        memory = turn.recall(StageMemory) if turn.lane.key else StageMemory()
+        memory = turn.recall(StageMemory) if turn.lane.identified else StageMemory()
+        value = score(seen)
         held = memory.hold > 0
         released = held and self._over(memory, signals, seen)
         if held and not released:
-            return self._forward(turn, seen, memory, "capable", "hold", "", held=True)
+            return self._forward(turn, seen, value, memory, "capable", "hold", "", held=True)
         rule = self._rule(signals, seen)
         if rule:
-            return self._forward(turn, seen, memory, "capable", "override", rule, released=released)
-        value = score(seen)
+            return self._forward(turn, seen, value, memory, "capable", "override", rule, released=released)
         if value and abs(value) >= self.threshold:
             tier: Tier = "capable" if value > 0 else "efficient"
-            return self._forward(turn, seen, memory, tier, "signals", "", released=released)
+            return self._forward(turn, seen, value, memory, tier, "signals", "", released=released)
         tier = "efficient" if self.picker == "efficient_first" else "capable"
-        return self._forward(turn, seen, memory, tier, "default", "", released=released)
+        return self._forward(turn, seen, value, memory, tier, "default", "", released=released)
 
     def _rule(self, signals: Signals, seen: Progress) -> str:
         if signals.compacted and signals.depth < self.window:
@@ -161,6 +161,7 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
         self,
         turn: Turn,
         seen: Progress,
+        value: float,
         memory: StageMemory,
         tier: Tier,
         source: Source,
@@ -169,7 +170,6 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
         held: bool = False,
         released: bool = False,
     ) -> Forward:
-        value = score(seen)
         signalled = source in ("override", "signals")
         armed = self.hold if signalled and tier == "capable" else 0
         up = tier == "capable"
@@ -185,8 +185,8 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
                 _values(turn.signals, seen, memory.hold),
             ),
             fallbacks=self.capable_fallbacks if up else self.efficient_fallbacks,
-            edits=self._edits(tier, memory.tier if turn.lane.key else "", signalled),
-            remember=self._remember(turn, tier, memory, armed, held, released) if turn.lane.key else (),
+            edits=self._edits(tier, memory.tier if turn.lane.identified else "", signalled),
+            remember=self._remember(turn, tier, memory, armed, held, released) if turn.lane.identified else (),
         )
 
     def _edits(self, tier: Tier, before: str, signalled: bool) -> tuple[Edit, ...]:

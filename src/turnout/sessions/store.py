@@ -26,6 +26,9 @@ class Loaded(Struct, frozen=True):
     version: int = 0
 
 
+_NOTHING = Loaded()
+
+
 class SessionStore(Protocol):
     """Where lanes' states live. No lock is held between `load` and `commit`; a commit that finds a newer version folds its
     events over the newer states. `trouble`: what went wrong, counted by operation and kind (for metrics)."""
@@ -87,9 +90,9 @@ class MemoryStore:
 
     async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded:
         """The lane's states at this conversation's position."""
-        memory = self._find(lane)
+        memory = self._find(lane.key)
         if memory is None:
-            return Loaded()
+            return _NOTHING
         snapshot = newest(memory.snapshots, conversation, compacted)
         return Loaded(snapshot.states if snapshot else {}, memory.version)
 
@@ -101,7 +104,7 @@ class MemoryStore:
         key = lane.key
         if not key or not events:
             return {}
-        memory = self._find(lane)
+        memory = self._find(key)
         if memory is None:
             memory = self._lanes[key] = _LaneMemory()
             self._evict()
@@ -115,16 +118,16 @@ class MemoryStore:
     async def close(self) -> None:
         """Nothing to close."""
 
-    def _find(self, lane: Lane) -> _LaneMemory | None:
-        memory = self._lanes.get(lane.key)
+    def _find(self, key: str) -> _LaneMemory | None:
+        memory = self._lanes.get(key)
         if memory is None:
             return None
         now = self._clock()
         if now - memory.used_at > self._ttl_s:
-            del self._lanes[lane.key]
+            del self._lanes[key]
             return None
         memory.used_at = now
-        self._lanes.move_to_end(lane.key)
+        self._lanes.move_to_end(key)
         return memory
 
     def _evict(self) -> None:
