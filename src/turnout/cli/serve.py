@@ -1,6 +1,7 @@
 """`turnout serve`: run the gateway."""
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -23,18 +24,16 @@ def serve(
     """Run the gateway.
 
     SIGTERM or Ctrl-C end it after the running turns."""
-    import msgspec
-
-    from turnout.gateway import serve as gateway
     from turnout.gateway.config import load
 
     config = load(file)
-    if log_level is not None:
-        config = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, log_level=log_level))
     port = port or ports.free_port(host)
     ports.require_free(host, port)
     announce(config, host, port, as_json)
-    gateway.run(config, host, port)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    level = [log_level] if log_level is not None else []
+    os.execv(sys.executable, [sys.executable, "-m", "turnout.gateway", str(file), host, str(port), *level])
 
 
 def announce(config: "Config", host: str, port: int, as_json: bool) -> None:

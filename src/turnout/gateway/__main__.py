@@ -1,0 +1,25 @@
+"""`python -m turnout.gateway FILE HOST PORT [LOG_LEVEL]`: the serving process of `turnout serve`, without the command line.
+
+What a command line needs stays in memory for as long as the process lives, so the command replaces itself by this.
+"""
+
+import sys
+
+from turnout.errors import ConfigError
+from turnout.gateway.config import load
+from turnout.gateway.serve import run
+
+
+def main(arguments: list[str]) -> int:
+    """Serve until told to stop; the exit code."""
+    file, host, port, *level = arguments
+    try:
+        run(load(file), host, int(port), log_level="".join(level))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
