@@ -1,11 +1,13 @@
 """A real server on a real socket that misbehaves on demand: the model name of a request says how.
 
-`ok` answers well. Others: `reset` (before the head), `nothing` (closes without a byte), `stall-head`, `stall-body` (first
-events, then silence), `cut` (first events, then closes), `cut-length` (a body shorter than promised), `drip` (byte by byte),
-`html`, `half-event`, `utf8` (invalid bytes), `empty` (200, no body), `s429`, `s429-forever`, `s500`, `s400`, `s401` (echoes
-the key it was sent), `overflow`, `overflow-stream` (inside a 200 stream), `flaky` (fails every other request), `slow` (2 s of
-silence), `silent-N` (N seconds of silence, then ok), `error-late` (an error event after content), `json-stream` (one body
-though a stream was asked for), `linger` (a whole stream whose end is never told).
+`ok` answers well. Others: `begun` (the beginning of a stream, then closes), `reset` (before the head), `nothing` (closes
+without a byte), `stall-head`, `stall-body` (first events, then silence), `cut` (first events, then closes), `cut-length` (a
+body shorter than promised), `drip` (byte by byte), `html`, `half-event`, `utf8` (invalid bytes), `empty` (200, no body),
+`s429`, `s429-forever`, `s500`, `s400`, `s401` (echoes the key it was sent), `overflow`, `overflow-stream` (inside a 200
+stream), `flaky` (fails every other request), `slow` (2 s of silence), `silent-N` (N seconds of silence, then ok), `error-late`
+(an error event after content), `json-stream` (one body though a stream was asked for), `linger` (a whole stream whose
+end is never told).
+A `#` and what follows it is ignored: it makes targets of one kind that do not share a breaker.
 """
 
 import json
@@ -123,6 +125,11 @@ class _Handler(BaseHTTPRequestHandler):
             for byte in b"".join(events):
                 self.chunk(bytes([byte]))
             self.chunk(b"")
+            return
+        if kind == "begun":
+            self.chunk(events[0])
+            time.sleep(0.15)
+            self.close_connection = True
             return
         if kind == "half-event":
             self.chunk(b"".join(events[:2]) + events[2][:20])

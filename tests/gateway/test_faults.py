@@ -14,6 +14,8 @@ from tests.running import Running, running
 
 KINDS = """ok reset nothing stall-head stall-body cut cut-length drip html half-event utf8 empty s429 s429-forever s500 s400
 s401 overflow overflow-stream flaky slow error-late json-stream""".split()  # noqa: SIM905 - reads better than 23 quoted words
+PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
+BEGUN = [f"begun#{path}{i}" for path in PATHS for i in range(2)]  # one each, or their breaker opens
 SECRET = "sk-test-secret-0123456789"
 
 
@@ -29,7 +31,7 @@ def gateway(upstream: FaultyUpstream, tmp_path_factory: pytest.TempPathFactory) 
         f'[upstreams.u]\nformat = "openai_chat"\nbase_url = "{upstream.url}"\napi_key_env = "KEY"\nmax_retries = 1\n'
         "first_byte_s = 1.0\nidle_s = 1.0\n[server]\nkeepalive_after_s = 1.4\ndeadline_s = 20\n"
     ]
-    for kind in (*KINDS, "silent-3"):
+    for kind in (*KINDS, "silent-3", *BEGUN):
         toml.append(f'[targets."{kind}"]\nupstream = "u"\nmodel = "{kind}"\n')
         toml.append(f'[routes."{kind}"]\ntype = "passthrough"\ntarget = "{kind}"\n')
         if kind != "ok":
@@ -54,6 +56,8 @@ def ask(
     }
     if "messages" in path:
         body["max_tokens"] = 10
+    if "responses" in path:
+        body["input"] = body.pop("messages")
     connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
     response = connection.getresponse()
     data = response.read()
@@ -151,6 +155,27 @@ def test_a_stream_that_breaks_after_content_ends_in_one_error_event(gateway: Run
         turn = last_turn(gateway)
         assert turn.ended == "cut"
         assert len(turn.calls) == 1
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_that_has_only_begun_is_taken_over(gateway: Running, path: str):
+    status, data, _ = ask(gateway, f"begun#{path}0+ok", stream=True, path=path)
+    assert status == 200
+    assert b"is well." in data
+    assert not any(end in data for end in (b"event: error", b"response.failed", b'data: {"error"'))
+    assert data.count(b"event: message_start") == ("messages" in path)
+    assert data.count(b"event: response.created") == ("responses" in path)
+    turn = last_turn(gateway)
+    assert (turn.ended, turn.target, turn.why.source) == ("ok", "ok", "fallback")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_stream_that_has_only_begun_ends_in_an_error_where_nobody_takes_over(gateway: Running, path: str):
+    status, data, _ = ask(gateway, f"begun#{path}1", stream=True, path=path)
+    assert status == 200
+    assert b"error" in data
+    assert not any(end in data for end in (b"[DONE]", b"message_stop", b"response.completed"))
+    assert last_turn(gateway).ended == "error"
 
 
 def test_a_body_shorter_than_promised_is_an_error(gateway: Running):

@@ -178,7 +178,7 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
     serving.outlet.head += [(n, redactor.clean_header(v)) for n, v in returned_headers(response.headers)]
     content_type = response.header(b"content-type")
     if request.settings.stream and (content_type is None or content_type.startswith(b"text/event-stream")):
-        if model.format == request.format:
+        if model.format == request.format and serving.begun is None:
             await relay_native(serving, request, opened, account)
         else:
             await relay_translated(serving, request, opened, account)

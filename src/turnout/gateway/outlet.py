@@ -56,6 +56,11 @@ class Outlet:
         if last:
             self._attended.answered()
 
+    async def begin(self, data: bytes) -> None:
+        """The beginning of a stream that has no content yet; it leaves the choice of target open."""
+        if not self.closed:
+            await self._stream(data, False)
+
     async def pulse(self) -> None:
         """A sign of life; it leaves the choice of target open."""
         data = self.pinger() if self.pinger is not None else b""

@@ -1,7 +1,8 @@
 """Passes a model's stream on to the client as it comes.
 
-Nothing goes out before the first content, so that another target can still take over. The terminal goes out only after the
-turn has been committed, so that the next turn finds what this one left. A stream that breaks raises UpstreamError.
+Nothing that means anything goes out before the first content, so that another target can still take over. The terminal goes
+out only after the turn has been committed, so that the next turn finds what this one left. A stream that breaks raises
+UpstreamError.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Answering, Opened
-from turnout.wire.codec import Request, Tally
+from turnout.wire.codec import Request, Tally, Writer
 from turnout.wire.drops import Drop
 
 if TYPE_CHECKING:
@@ -67,7 +68,12 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             held = data + await _rest(response, tally.feed)
             break
         if not (outlet.content_sent or tally.started):
-            held = data
+            if data and serving.codec.opens_again:
+                outlet.pinger, outlet.fault = tally.ping, tally.fault
+                serving.keep_response(data)
+                await outlet.begin(data)
+            else:
+                held = data
             continue
         if data:
             if not outlet.content_sent:
@@ -165,14 +171,34 @@ def _folded(serving: "Serving", request: Request, frames: bytes) -> Reply:
     return folding.reply
 
 
+async def _begin(serving: "Serving", writer: Writer, begin: Begin, folding: Folding) -> str:
+    """Tell the client that the answer begins; the id it is told."""
+    outlet, reply_id = serving.outlet, serving.continuable(begin.id)
+    begin = replace(begin, id=reply_id)
+    folding.feed(begin)
+    serving.begun = (writer, reply_id)
+    outlet.pinger = writer.ping
+    outlet.fault = lambda error: writer.feed(Fault(error))
+    data = writer.feed(begin)
+    serving.keep_response(data)
+    await outlet.begin(data)
+    return reply_id
+
+
 async def relay_translated(serving: "Serving", request: Request, opened: Opened, account: Account) -> None:
-    """A stream in another format: read into deltas, written in the client's."""
+    """A stream in another format: read into deltas, written in the client's.
+
+    Its beginning goes out at once. A target that takes over before any content goes on with the writer that has begun, so that
+    the client sees one beginning.
+    """
     model, outlet, response = opened.model, serving.outlet, opened.response
     reader = model.codec.reader(request)
-    writer = serving.codec.writer(request, model.target.model)
     folding, keeps = Folding(), serving.keeps_reply
     held: list[Delta] = []
-    reply_id = ""
+    if serving.begun is None:
+        writer, reply_id = serving.codec.writer(request, model.target.model), ""
+    else:
+        writer, reply_id = serving.begun
     while True:
         chunk = await response.next()
         deltas = reader.close() if chunk is None else reader.feed(chunk)
@@ -187,12 +213,20 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         last = deltas[-1]
         if not outlet.content_sent:
             if type(last) is not Fault and not any(type(delta) in _CONTENT for delta in deltas):
+                if type(deltas[0]) is Begin and serving.begun is None:
+                    account.usage = deltas[0].usage
+                    reply_id = await _begin(serving, writer, deltas[0], folding)
+                    deltas = deltas[1:]
                 held = deltas
                 continue
             if type(deltas[0]) is Begin:
-                reply_id = serving.continuable(deltas[0].id)
                 account.usage = deltas[0].usage
-                deltas[0] = replace(deltas[0], id=reply_id)
+                if serving.begun is None:
+                    reply_id = serving.continuable(deltas[0].id)
+                    deltas[0] = replace(deltas[0], id=reply_id)
+                else:
+                    folding.feed(replace(deltas[0], id=reply_id))
+                    deltas = deltas[1:]
             outlet.pinger = writer.ping
             outlet.fault = lambda error: writer.feed(Fault(error))
         if type(last) is Fault:

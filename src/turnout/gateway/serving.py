@@ -30,7 +30,7 @@ from turnout.signals import Signals, observe
 from turnout.steps import Run
 from turnout.upstream.drive import drive
 from turnout.upstream.models import Model
-from turnout.wire.codec import Codec, Request
+from turnout.wire.codec import Codec, Request, Writer
 from turnout.wire.drops import Drop
 from turnout.wire.responses.references import given_items
 
@@ -39,6 +39,7 @@ class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
 
     `request`, `route` and `decision` are None until that step has been reached. `reasoned`: the reply holds reasoning.
+    `begun`: the writer that has told the client that an answer begins, and the id it told.
     `overruled`: the explanation that replaces the router's when another target than its choice served.
     """
 
@@ -57,6 +58,7 @@ class Serving:
     overruled: Why | None = None
     committed = False
     reasoned = False
+    begun: tuple[Writer, str] | None = None
     target: TargetName | None = None
     model_name = ""
     upstream_format = ""

@@ -113,6 +113,10 @@ class Codec(Protocol):
     """
 
     format: Format
+    opens_again: bool
+    """Whether a stream that has said no more than that it began may be followed by another one from its beginning. Where it
+    may, the beginning goes out at once; elsewhere it is held until the first content, since until then another model may
+    have to answer."""
 
     def read_request(self, body: bytes) -> Request:
         """Raises ClientError naming the path at fault. Indexes only; messages decode on access, so a malformed message may

@@ -20,6 +20,7 @@ class Messages:
     """Anthropic Messages (`POST /v1/messages`), both directions. See `turnout.wire.codec.Codec`."""
 
     format: Format = "anthropic_messages"
+    opens_again = False
 
     def read_request(self, body: bytes) -> Request:
         return read_request(body)

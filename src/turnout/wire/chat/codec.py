@@ -19,6 +19,7 @@ class ChatCodec:
     """OpenAI Chat Completions and the servers compatible with it. See `turnout.wire.codec.Codec`."""
 
     format: Format = "openai_chat"
+    opens_again = True
 
     def read_request(self, body: bytes) -> Request:
         return read_request(body)

@@ -21,6 +21,7 @@ class Responses:
     """See `Codec`."""
 
     format: Format = FORMAT
+    opens_again = False
 
     def read_request(self, body: bytes) -> Request:
         return read_request(body)
