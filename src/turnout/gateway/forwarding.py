@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from turnout.conversation import Reply
 from turnout.errors import ClientError, TurnoutError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
@@ -16,7 +17,7 @@ from turnout.routing.core import Forward, TargetName
 from turnout.upstream.credentials import returned_headers
 from turnout.upstream.models import Model, Opened
 from turnout.upstream.prepare import Prepared, prepare
-from turnout.wire.codec import Request
+from turnout.wire.codec import Counted, Request
 from turnout.wire.drops import refuse_drops
 
 if TYPE_CHECKING:
@@ -186,11 +187,12 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
     body = await response.read(REPLY_LIMIT)
     account.first_byte = time.monotonic()
     serving.reasoned = shows_reasoning(body)
-    if model.format == request.format and not request.settings.stream and not serving.keeps_reply:
+    if model.format == request.format and not request.settings.stream:
         counted = model.codec.count_reply(body, request)
         serving.finished(account, counted.usage, counted.stop, counted.id)
         if serving.must_commit:
-            await serving.commit(None)
+            reply = kept_reply(model, request, body, counted) if serving.keeps_reply else None
+            await serving.commit(reply, body)
         await send_body(serving, body)
         return
     reply = model.codec.read_reply(body, request)
@@ -200,7 +202,7 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
     if request.settings.stream:
         # A stream was asked for and one body came: some servers do that.
         body = streamed(serving, request, reply, model.target.model)
-    elif model.format != request.format:
+    else:
         body = rewritten(serving, request, reply, model.target.model)
     serving.finished(account, reply.usage, reply.stop, reply.id)
     if serving.must_commit:
@@ -210,3 +212,11 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
         await serving.outlet.write(body, last=True)
     else:
         await send_body(serving, body)
+
+
+def kept_reply(model: Model, request: Request, body: bytes, counted: Counted) -> Reply:
+    """The reply to keep of a body that is relayed as it is, whatever it holds: nothing said where it cannot be read."""
+    try:
+        return model.codec.read_reply(body, request)
+    except UpstreamError:
+        return Reply((), counted.stop, counted.usage, id=counted.id)

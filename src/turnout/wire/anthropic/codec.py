@@ -8,7 +8,7 @@ from turnout.wire.anthropic.failure import write_error
 from turnout.wire.anthropic.patch import patch
 from turnout.wire.anthropic.read_request import read_request
 from turnout.wire.anthropic.reader import MessagesReader
-from turnout.wire.anthropic.reply import read_reply, write_reply
+from turnout.wire.anthropic.reply import count_reply, read_reply, write_reply
 from turnout.wire.anthropic.tally import MessagesTally
 from turnout.wire.anthropic.write_request import write_request
 from turnout.wire.anthropic.writer import MessagesWriter
@@ -38,8 +38,7 @@ class Messages:
         return read_reply(body, asked)
 
     def count_reply(self, body: bytes, asked: Request | None = None) -> Counted:
-        reply = read_reply(body, asked)
-        return Counted(reply.id, reply.usage, reply.stop)
+        return count_reply(body)
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written:
         return write_reply(reply, model)

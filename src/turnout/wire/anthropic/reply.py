@@ -26,7 +26,7 @@ from turnout.wire.anthropic.read_content import read_content
 from turnout.wire.anthropic.shapes import ABSENT
 from turnout.wire.anthropic.usage import read_usage, write_usage
 from turnout.wire.anthropic.write_content import Block, BlockWriter
-from turnout.wire.codec import Request, Written
+from turnout.wire.codec import Counted, Request, Written
 from turnout.wire.drops import Drops
 from turnout.wire.faults import upstream_error
 from turnout.wire.items import UNTRANSLATABLE
@@ -101,6 +101,31 @@ def read_reply(body: bytes, asked: Request | None) -> Reply:
         frames=body,
         extra=extra,
     )
+
+
+class _CountedShape(Struct):
+    type: Any = None
+    content: Raw = ABSENT
+    stop_reason: Any = None
+    id: Any = None
+    usage: Any = None
+
+
+_COUNTED = msgspec.json.Decoder(_CountedShape)
+
+
+def count_reply(body: bytes) -> Counted:
+    """Id, usage and stop of a reply that is relayed as it is; its content is not looked into."""
+    try:
+        shape = _COUNTED.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _not_a_reply(body) from None
+    if shape.type == "error" or not bytes(shape.content).startswith(b"["):
+        raise _not_a_reply(body)
+    if not isinstance(shape.stop_reason, str):
+        raise UpstreamError("malformed", "the reply gives no stop_reason: it is not finished")
+    name = shape.id if isinstance(shape.id, str) else ""
+    return Counted(name, read_usage(shape.usage), STOPS.get(shape.stop_reason, "end"))
 
 
 def _not_a_reply(body: bytes) -> UpstreamError:

@@ -14,7 +14,7 @@ from turnout.wire.sse import COMMENT_PING, Event, parse
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 _ANY = msgspec.json.Decoder()
-_PLAIN_STARTS = frozenset(("text", "thinking"))
+_PLAIN_STARTS = ("text", "thinking")
 
 
 class MessagesTally:
@@ -117,7 +117,8 @@ class MessagesTally:
         if kind == "content_block_delta":
             self.started = True
         elif kind == "content_block_start" and isinstance(block, dict):
-            self.started = block.get("type") not in _PLAIN_STARTS or bool(block.get("text") or block.get("thinking"))
+            plain = any(block.get("type") == kind for kind in _PLAIN_STARTS)
+            self.started = not plain or bool(block.get("text") or block.get("thinking"))
 
     def _event(self, event: Event) -> None:
         if self.ended:

@@ -108,7 +108,7 @@ def _read(value: dict[str, Any], choices: list[Any], asked: Request | None, body
     if not isinstance(message, dict):
         raise malformed("the first choice has no message")
     reason = choice.get("finish_reason")
-    if value.get("error") or choice.get("error") or reason in BROKEN:
+    if value.get("error") or choice.get("error") or _text(reason) in BROKEN:
         raise upstream_error(None, (), _error_of(value, choice, reason))
     extra = rest(value, _TOP)
     extra.update(rest(choice, _CHOICE))
@@ -175,6 +175,8 @@ def _parts(message: dict[str, Any], more: Extra, asked: Request | None, reply_id
             parts.append(thought)
     content = read_content(message.get("content"), "message.content")
     calls = message.get("tool_calls") or ()
+    if not isinstance(calls, list | tuple):
+        raise malformed("message.tool_calls is not a list")
     refusal = message.get("refusal")
     annotations = message.get("annotations")
     if annotations and content and isinstance(content[0], Text):

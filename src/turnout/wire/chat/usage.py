@@ -67,7 +67,9 @@ def read_usage(value: Any) -> Usage | None:
     if prompt is None and output is None:
         return None
     if value.keys() <= _KNOWN:
-        prompt_details, output_details = value.get(_PROMPT) or _NOTHING, value.get(_COMPLETION) or _NOTHING
+        prompt_details, output_details = value.get(_PROMPT), value.get(_COMPLETION)
+        prompt_details = prompt_details if isinstance(prompt_details, dict) else _NOTHING
+        output_details = output_details if isinstance(output_details, dict) else _NOTHING
         if prompt_details.keys() <= _CACHED and output_details.keys() <= _REASONING:
             # What most servers send.
             read = _count(prompt_details.get("cached_tokens"))

@@ -9,7 +9,7 @@ from turnout.wire.responses.content import FORMAT
 from turnout.wire.responses.errors import read_error, write_error
 from turnout.wire.responses.patch import patch
 from turnout.wire.responses.reader import ResponsesReader
-from turnout.wire.responses.reply import read_reply
+from turnout.wire.responses.reply import count_reply, read_reply
 from turnout.wire.responses.request import read_request
 from turnout.wire.responses.tally import ResponsesTally
 from turnout.wire.responses.write_reply import write_reply
@@ -39,8 +39,7 @@ class Responses:
         return read_reply(body, asked)
 
     def count_reply(self, body: bytes, asked: Request | None = None) -> Counted:
-        reply = read_reply(body, asked)
-        return Counted(reply.id, reply.usage, reply.stop)
+        return count_reply(body)
 
     def write_reply(self, reply: Reply, asked: Request, model: str) -> Written:
         return write_reply(reply, asked, model)

@@ -6,7 +6,7 @@ import msgspec
 
 from turnout.conversation import Extra, Opaque, Part, Refusal, Reply, Stop, Text, ToolCall
 from turnout.errors import ClientError, UpstreamError
-from turnout.wire.codec import Request
+from turnout.wire.codec import Counted, Request
 from turnout.wire.faults import upstream_error
 from turnout.wire.names import Names
 from turnout.wire.responses.content import FORMAT, read_content
@@ -22,6 +22,7 @@ _ECHOES = """
 ECHOES = frozenset(_ECHOES.split())
 """Fields of a response object that the neutral reply holds by name, or that only repeat the request."""
 
+CALLS = frozenset({"function_call", "custom_tool_call"})
 _REASONS: dict[str, Stop] = {
     "max_output_tokens": "length",
     "max_tokens": "length",
@@ -62,6 +63,34 @@ def read_reply(body: bytes, asked: Request | None = None) -> Reply:
         frames=body,
         extra=extra_of(value),
     )
+
+
+def count_reply(body: bytes) -> Counted:
+    """See `Codec.count_reply`: output items are not looked into."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UpstreamError("malformed", f"the reply is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UpstreamError("malformed", "the reply is not a JSON object")
+    check_failed(value)
+    if not isinstance(value.get("output"), list):
+        raise UpstreamError("malformed", "the reply has no output")
+    kinds, refused = kinds_of(value["output"])
+    stop, _ = read_stop(value, not kinds.isdisjoint(CALLS), refused)
+    return Counted(text_of(value.get("id")), read_usage(value.get("usage")), stop)
+
+
+def kinds_of(output: Any) -> tuple[set[str], bool]:
+    """The item types of an output, and whether a message in it is a refusal."""
+    items = [i for i in output if isinstance(i, dict)] if isinstance(output, list) else []
+    refused = any(
+        isinstance(part, dict) and part.get("type") == "refusal"
+        for item in items
+        if isinstance(item.get("content"), list)
+        for part in item["content"]
+    )
+    return {text_of(i.get("type")) for i in items}, refused
 
 
 def text_of(value: Any) -> str:

@@ -10,7 +10,7 @@ from turnout.conversation import Begin, Fault, Stop, Usage
 from turnout.errors import UpstreamError
 from turnout.wire.codec import Request
 from turnout.wire.faults import upstream_error
-from turnout.wire.responses.reply import read_stop
+from turnout.wire.responses.reply import CALLS, kinds_of, read_stop, text_of
 from turnout.wire.responses.usage import read_usage
 from turnout.wire.responses.writer import ResponsesWriter
 from turnout.wire.sse import COMMENT_PING, parse
@@ -18,7 +18,6 @@ from turnout.wire.sse import COMMENT_PING, parse
 # Only lifecycle events have a response, and inside text a quote is never bare: content events cannot hold these.
 _MARKS = (b'"response"', b'"error"')
 _QUIET = frozenset({"message", "reasoning"})
-_CALLS = frozenset({"function_call", "custom_tool_call"})
 
 
 def _end(data: bytes) -> int:
@@ -181,7 +180,7 @@ class ResponsesTally:
         elif kind.endswith(".delta"):
             self.started |= bool(event.delta)
         elif kind == "response.output_item.added" and isinstance(event.item, dict):
-            self.started |= event.item.get("type") not in _QUIET
+            self.started |= text_of(event.item.get("type")) not in _QUIET
 
     def _response(self, kind: str, raw: Raw) -> None:
         if not self.id:
@@ -201,9 +200,9 @@ class ResponsesTally:
             self._count(value)
             self.ended = self._over = True
             if isinstance(value, dict):
-                kinds, refused = _kinds(value.get("output"))
+                kinds, refused = kinds_of(value.get("output"))
                 value["status"] = kind.removeprefix("response.")
-                self.stop, _ = read_stop(value, not kinds.isdisjoint(_CALLS), refused)
+                self.stop, _ = read_stop(value, not kinds.isdisjoint(CALLS), refused)
                 self.started |= bool(kinds)
 
     def _count(self, response: Any) -> None:
@@ -225,15 +224,3 @@ def _whole(frame: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return True
-
-
-def _kinds(output: Any) -> tuple[set[Any], bool]:
-    """The item types of an output, and whether a message in it is a refusal."""
-    items = [i for i in output if isinstance(i, dict)] if isinstance(output, list) else []
-    refused = any(
-        isinstance(part, dict) and part.get("type") == "refusal"
-        for item in items
-        if isinstance(item.get("content"), list)
-        for part in item["content"]
-    )
-    return {i.get("type") for i in items}, refused
