@@ -260,7 +260,8 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
         if action == "drop":
             del at[key]
         elif action == "set":
-            at[key] = draw(scalars)
+            # A copy, since a later change inside it would change what every other example draws.
+            at[key] = json.loads(json.dumps(draw(scalars)))
         else:
             other, name = draw(st.sampled_from(places(body)))
             if name in other if isinstance(other, dict) else name < len(other):
