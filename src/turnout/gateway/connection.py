@@ -1,5 +1,6 @@
 """A client's connection: uvicorn's, with a bound on what it takes in before there is a request to answer."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -12,6 +13,50 @@ _REFUSAL = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
     b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_TOO_LARGE), _TOO_LARGE)
 )
+
+
+class Joining:
+    """The transport as one response sees it: the head waits for the body, so that both go out in one system call.
+
+    It waits no longer than until the loop's next turn.
+    """
+
+    __slots__ = ("_begun", "_held", "_loop", "_timer", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._begun = False
+        self._held = b""
+        self._timer: asyncio.Handle | None = None
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; the first ones a little later."""
+        if not self._begun:
+            self._begun = True
+            self._held = data
+            self._timer = self._loop.call_soon(self._flush)
+        elif self._held:
+            if self._timer is not None:
+                self._timer.cancel()
+            held, self._held = self._held, b""
+            self._transport.write(held + data)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what waits and close."""
+        self._flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closing."""
+        return self._transport.is_closing()
+
+    def _flush(self) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held)
 
 
 class Connection(HttpToolsProtocol):
@@ -42,6 +87,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._served = cycle
+        cycle.transport = Joining(self.transport, self.loop)
         super()._start_asgi_task(cycle, app)
 
     def _refuse_head(self) -> None:
