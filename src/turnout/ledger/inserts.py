@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection, Engine
 from turnout.ledger.rows import COLUMNS, Parts, Row
 from turnout.ledger.schema import messages, turns
 
-CHUNKS = (64, 8, 1)
+CHUNKS = (256, 32, 1)
 """Rows per statement. Drivers let go of the interpreter lock at every statement, and getting it back from a busy event loop
 may take milliseconds; many rows in one statement pay that once."""
 

@@ -25,7 +25,7 @@ from turnout.ledger.spill import Spill, SpillFile
 from turnout.ledger.trace import TurnRecord
 
 BATCH = 256
-SLICE = 8
+SLICE = 32
 """Rows made before the thread lets go of the interpreter lock: bounds what serving waits for it."""
 QUEUED_AT_MOST = 10_000
 HELD_AT_MOST = 64 * 2**20
