@@ -128,6 +128,27 @@ def test_why_as_json_holds_the_names_of_route_and_more(
     assert told["calls"][0]["cost_usd"] == 0.0021
 
 
+def test_a_rejected_turn_is_explained_by_its_error_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Ledger.open("sqlite:///turnout.db")
+    rejected = {"ended": "rejected", "error": "model_not_found", "error_message": "no route is called 'x'"}
+    store.append(TurnRecord(id="turn-0", at=1.0, route="", asked_for="x", status=404, format="openai_chat", **rejected))
+    store.close()
+    assert run(["why"]) == 0
+    first, second, *rest = capsys.readouterr().out.splitlines()
+    assert first == "turn turn-0   x   rejected"
+    assert second.endswith("error model_not_found 404: no route is called 'x'")
+    assert not any(empty in line for empty in ("->", "()", "policy", "none") for line in rest)
+
+
+def test_turns_that_are_not_there_are_named(ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["turns", "--route", "none", "--session", "s9"]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "no turns of route `none` and session `s9` are recorded\n")
+
+
 def test_a_gateway_can_be_asked_instead(
     ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,12 +29,14 @@ def turns(
         for record in found:
             output.emit(record)
         return
+    if not found:
+        asked = [f"{name} `{value}`" for name, value in (("route", route), ("session", session)) if value]
+        output.say(f"no turns of {' and '.join(asked)} are recorded" if asked else "no turns are recorded yet")
+        return
     table = output.table("turn", "at", "route", "target", "decided by", "cost", "time", "ended", "why")
     for record in reversed(found):
         table.row(*_row(record))
     table.print()
-    if not found:
-        output.say("no turns are recorded yet")
 
 
 def _row(record: "TurnRecord") -> tuple[str, ...]:

@@ -121,8 +121,12 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
     from rich.markup import escape
     from rich.tree import Tree
 
-    who = f"{record.asked_for or record.route} -> [bold]{escape(record.target)}[/] ({escape(record.model)})"
+    who = escape(record.asked_for or record.route or "no route")
+    if record.target:
+        who += f" -> [bold]{escape(record.target)}[/] ({escape(record.model)})"
     tree = Tree(f"turn {record.id}   {who}   {record.ended}")
+    if record.error or record.error_message:
+        tree.add(escape(f"error {record.error} {record.status}: {record.error_message}"))
     reasons = record.why
     if reasons is not None:
         decided = tree.add(f"[bold]{escape(reasons.sentence)}[/]")
@@ -157,14 +161,11 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
             for line in lines:
                 branch.add(escape(line))
     lane = " / ".join(part for part in (record.tenant, record.session, record.agent) if part)
-    tree.add(
-        escape(
-            f"lane {lane or 'none'} (by {record.rung}), {record.agent_program or 'unknown client'} {record.agent_kind}"
-        )
-    )
-    tree.add(f"policy {record.policy}, router {escape(record.router)}, {record.format} -> {record.upstream_format}")
-    if record.error or record.error_message:
-        tree.add(escape(f"error {record.error} {record.status}: {record.error_message}"))
+    whose = f"lane {lane} (by {record.rung})" if lane else "no lane"
+    tree.add(escape(f"{whose}, {record.agent_program or 'unknown client'} {record.agent_kind}"))
+    formats = f"{record.format} -> {record.upstream_format}" if record.upstream_format else f"{record.format}"
+    policy = f"policy {record.policy}, router {record.router}, " if record.policy else ""
+    tree.add(escape(policy + formats))
     return tree
 
 
