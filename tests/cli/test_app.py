@@ -51,7 +51,9 @@ def test_help_of_every_command_mentions_its_options(command: str, capsys: pytest
         (["serve", "--port", "70000"], "--port"),
         (["launch"], "agent"),
         (["launch", "emacs"], "claude"),
-        (["launch", "claude", "-p", "hi"], "-p"),
+        (["launch", "claude", "-p", "hi"], "No such option: -p; the agent's own arguments stand behind `--`"),
+        (["init", "--preset", "x"], "Invalid value for '--preset': 'x' is not one of"),
+        (["check", "a", "b"], "(b); `turnout check --help` shows the usage"),
     ],
 )
 def test_usage_errors_are_one_line_and_exit_2(

@@ -73,7 +73,10 @@ def explained(error: Exception) -> tuple[str, int]:
         return "", USAGE
     if hasattr(error, "format_message"):  # usage errors of the argument parser, whichever class its version uses
         command = getattr(getattr(error, "ctx", None), "command_path", "turnout")
-        message = " ".join(str(error.format_message()).split())
-        return (f"{message} `{command} --help` shows the usage" if message else "", USAGE)
+        message = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
+        step = f"`{command} --help` shows the usage"
+        if command.endswith(" launch") and type(error).__name__ == "NoSuchOption":
+            step = "the agent's own arguments stand behind `--`, as in: turnout launch claude -- --version; " + step
+        return (f"{message}; {step}" if message else "", USAGE)
     step = "TURNOUT_DEBUG=1 shows where it comes from"
     return f"internal: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}; {step}", INTERNAL
