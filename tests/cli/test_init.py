@@ -34,6 +34,11 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path, capsys: pytest.Captur
     assert "[routes.coder]" in file.read_text()
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", str(tmp_path / "a" / "turnout.toml")]) == 2
+    assert f"there is no folder {tmp_path / 'a'}; `mkdir -p" in capsys.readouterr().err
+
+
 def test_the_next_steps_name_the_key_and_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "my.toml"
     assert run(["init", str(file), "--preset", "openai"]) == 0

@@ -33,6 +33,8 @@ def init(
     written = [file]
     if file.exists() and not force:
         raise exits.CommandError(f"{file} exists already", step="choose another name, or overwrite it with --force")
+    if not file.parent.is_dir():
+        raise exits.CommandError(f"there is no folder {file.parent}", step=f"`mkdir -p {file.parent}` makes it")
     text = (PRESETS / f"{preset}.toml").read_text("utf-8")
     for extra in sorted(PRESETS.glob(f"{preset}-*")):
         beside = file.parent / extra.name
@@ -53,10 +55,11 @@ def init(
 def next_steps(file: Path, preset: Preset) -> list[str]:
     """The commands that lead from a fresh file to an agent on it."""
     key = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "openrouter": "OPENROUTER_API_KEY"}.get(preset)
-    steps = [f"export {key}=...                 # your key; the file only names the variable"] if key else []
-    return [
-        *steps,
-        f"turnout check {file}",
-        f"turnout launch claude --config {file} --small-route background     # or: launch codex --config {file}",
-        f"turnout serve {file}                      # a gateway for all your agents, seen at /dashboard",
+    steps = [
+        *([(f"export {key}=...", "your key; the file only names the variable")] if key else []),
+        (f"turnout check {file}", "says what is missing"),
+        (f"turnout launch claude --config {file} --small-route background", f"or: launch codex --config {file}"),
+        (f"turnout serve {file}", "a gateway for all your agents, seen at /dashboard"),
     ]
+    width = max(len(command) for command, _ in steps)
+    return [f"{command:<{width}}   # {comment}" for command, comment in steps]

@@ -119,7 +119,7 @@ def _existing(url: str) -> str:
     """`url`, unless it is that of a file which is not there: to read a ledger must not make one."""
     file = Path(url.removeprefix("sqlite:///").partition("?")[0])
     if url.startswith("sqlite:///") and not file.exists():
-        step = "name one with --ledger, or a running gateway with --url"
+        step = "run this where the gateway was started, or name a ledger with --ledger or a running gateway with --url"
         raise exits.CommandError(f"no ledger here: {file} does not exist", exits.NOT_FOUND, step)
     return url
 
