@@ -14,6 +14,8 @@ from tests.running import running
 from turnout.cli import exits
 from turnout.cli.app import run
 from turnout.cli.init import PRESETS
+from turnout.cli.serve import announce
+from turnout.gateway.config import load
 
 AGENT = """\
 #!{python}
@@ -218,6 +220,11 @@ def test_a_gateway_is_started_for_the_agent_and_its_turns_are_explained(
         ("capable", False),
     ]
     assert told["prices"][0]["as_cached"] == pytest.approx(told["cost_usd"])
+
+
+def test_serve_says_where_to_watch(capsys: pytest.CaptureFixture[str]) -> None:
+    announce(load(PRESETS / "demo.toml", None), "127.0.0.1", 4321, as_json=False)
+    assert "http://127.0.0.1:4321/dashboard" in capsys.readouterr().err
 
 
 def test_serve_says_when_its_port_is_taken(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

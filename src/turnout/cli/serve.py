@@ -49,6 +49,7 @@ def announce(config: "Config", host: str, port: int, as_json: bool) -> None:
     )
     output.say(f"  claude  turnout launch claude --url {url} --route {route}")
     output.say(f"  codex   turnout launch codex --url {url} --route {route}")
+    output.say(f"  watch   {url}/dashboard")
     if host not in ("127.0.0.1", "localhost", "::1") and not config.server.require_keys:
         output.say("  warning: anyone who reaches this address may use it; set require_keys and tenants in [server]")
 

@@ -32,7 +32,8 @@ async def _serve(config: Config, listening: socket.socket, log_level: str) -> No
     server = Server(server_config(gateway, config, log_level), config.server.shutdown_s)
     spare_the_collector()
     host, port = listening.getsockname()[:2]
-    print(f"turnout: serving {len(config.routes)} routes on http://{host}:{port}", file=sys.stderr, flush=True)
+    count = "1 route" if len(config.routes) == 1 else f"{len(config.routes)} routes"
+    print(f"turnout: serving {count} on http://{host}:{port}", file=sys.stderr, flush=True)
     await server.serve(sockets=[listening])
 
 
