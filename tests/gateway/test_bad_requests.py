@@ -108,6 +108,7 @@ def broken(path: str) -> dict[str, tuple[bytes, dict[str, str], int, str]]:
             400,
             "[0].role",
         ),
+        "no model": (good(path, model=""), {}, 400, "`model` is missing: it names a route, such as "),
         "unknown route": (good(path, model="to-cc"), {}, 404, "to-c"),
         "too large": (b" " * (1 << 20) + body, {}, 413, "max_body_mib"),
         "gzip bomb": (gzip.compress(b" " * (64 << 20)), {"content-encoding": "gzip"}, 413, "max_body_mib"),

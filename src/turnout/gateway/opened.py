@@ -143,6 +143,13 @@ class Gateway:
             if fnmatch.fnmatchcase(model, pattern):
                 return matched
         names = self.models_offered()
+        if not model:
+            raise ClientError(
+                f"`model` is missing: it names a route, such as {', '.join(names[:5])}",
+                status=400,
+                code="invalid_request",
+                param="model",
+            )
         near = difflib.get_close_matches(model, names, n=3, cutoff=0.4) or names[:5]
         raise ClientError(
             f"no route or alias is called {model!r}; nearest: {', '.join(near)}. A route's table name in the "
