@@ -60,11 +60,24 @@ def turn(console: Console, played: Played, record: TurnRecord) -> None:
     if step.calls:
         _line(console, "   ", step.say.strip().splitlines()[0])
     else:
-        _hanging(console, "", escape(step.say.strip()))
+        _hanging(console, "", escape(flowing(step.say)))
     for call, result in zip(played.answered.calls, step.results, strict=True):
         told = next((str(call.arguments[name]) for name in _TOLD if name in call.arguments), "")
         _line(console, "   -> ", f"{call.name} {told}".replace("\n", " "), "cyan")
         _line(console, "   <- ", gist(result.text), "red" if result.error else "dim")
+
+
+def flowing(text: str) -> str:
+    """`text` without the line breaks inside paragraphs and list items, for the terminal to wrap where it ends."""
+    found: list[str] = []
+    for line in text.strip().splitlines():
+        in_item = bool(found) and found[-1].startswith("- ")
+        goes_on = line.startswith("  ") if in_item else not line.startswith("- ")
+        if found and found[-1] and line.strip() and goes_on:
+            found[-1] += " " + line.strip()
+        else:
+            found.append(line)
+    return "\n".join(found)
 
 
 def _hanging(console: Console, first: str, rest: str) -> None:
