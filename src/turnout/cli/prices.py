@@ -52,7 +52,9 @@ def show(
 
 @app.command("update")
 def update(as_json: options.AsJson = False) -> None:
-    """Rebuild the price table from the installed genai-prices package (pip install -U genai-prices brings newer prices)."""
+    """Rebuild the price table.
+
+    From the installed genai-prices package; pip install -U genai-prices brings newer prices."""
     from turnout.pricing import Prices, snapshot
 
     before = Prices.load().table
