@@ -95,7 +95,7 @@ def test_without_the_extra_one_line_says_what_to_install(monkeypatch, capsys):
     assert said.err.splitlines() == ["error: this needs anthropic; pip install 'turnout[demo]'"]
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_served_demo_ends_with_its_gateway(end):
     command = [sys.executable, "-m", "turnout", "demo", "--json", "--serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

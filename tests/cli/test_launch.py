@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.running import running
 
-from turnout.cli import exits
+from turnout.cli import exits, gateways
 from turnout.cli.app import run
 from turnout.cli.init import PRESETS
 from turnout.cli.serve import announce
@@ -231,3 +234,33 @@ def test_serve_says_when_its_port_is_taken(url: str, tmp_path: Path, capsys: pyt
     file = tmp_path / "gateway" / "turnout.toml"
     assert run(["serve", str(file), "--port", url.rsplit(":", 1)[1]]) == exits.USAGE
     assert "choose another --port" in capsys.readouterr().err
+
+
+WAITING = """\
+#!{python}
+import json, os, pathlib, time
+report = pathlib.Path({report!r})
+report.with_suffix(".new").write_text(json.dumps({{"url": os.environ["ANTHROPIC_BASE_URL"], "pid": os.getpid()}}))
+report.with_suffix(".new").rename(report)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_agent_and_gateway_end_when_asked_or_when_the_terminal_closes(
+    end: signal.Signals, seen: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "bin" / "claude").write_text(WAITING.format(python=sys.executable, report=str(seen)))
+    assert run(["init", "turnout.toml", "--preset", "demo"]) == 0
+    command = [sys.executable, "-m", "turnout", "launch", "claude", "--config", "turnout.toml"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30
+        while not seen.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        told = json.loads(seen.read_text())
+        assert gateways.alive(told["url"])
+        process.send_signal(end)
+        process.wait(30)
+    assert not gateways.alive(told["url"])
+    with pytest.raises(ProcessLookupError):
+        os.kill(told["pid"], 0)

@@ -1,7 +1,6 @@
 """`turnout demo`: recorded sessions through a real gateway, with nothing to set up."""
 
 import contextlib
-import signal
 import sys
 import tempfile
 import time
@@ -40,7 +39,6 @@ def demo(
 
     from turnout.demo.session import lay_out, load
 
-    signal.signal(signal.SIGTERM, _interrupted)
     sessions = load()
     with tempfile.TemporaryDirectory(prefix="turnout-demo-") as folder:
         file = lay_out(Path(folder), sessions)
@@ -170,8 +168,3 @@ def _until_stopped(serve: bool) -> Iterator[None]:
 def _stay() -> None:
     while True:
         time.sleep(3600)
-
-
-def _interrupted(*_: object) -> None:
-    """A request to end unwinds like Ctrl-C, so that the gateway behind is stopped too."""
-    raise KeyboardInterrupt

@@ -3,12 +3,13 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,25 +66,52 @@ def served(url: str, key: str = "") -> list[str]:
 
 @contextlib.contextmanager
 def started(file: Path) -> Iterator[str]:
-    """A gateway of its own on a free port, stopped at the end; gives its URL. Raises CommandError when it does not come up."""
+    """A gateway of its own on a free port, stopped at the end; gives its URL. Raises CommandError when it does not come up.
+
+    Meanwhile a request to end (SIGTERM) and a terminal that closes (SIGHUP) raise KeyboardInterrupt, so that it is stopped
+    then too. Main thread only."""
     port = ports.free_port()
     url = f"http://127.0.0.1:{port}"
     with tempfile.NamedTemporaryFile("w+", prefix="turnout-", suffix=".log", delete=False) as log:
         command = [sys.executable, "-m", "turnout", "serve", str(file), "--port", str(port)]
-        # Its own session: Ctrl-C belongs to the agent in the foreground, not to the gateway behind it.
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=dict(os.environ)
-        )
-        try:
-            _await(process, url, Path(log.name))
-            yield url
-        finally:
-            process.terminate()
+        with on_end(_interrupt):
+            # Its own session: Ctrl-C belongs to the agent in the foreground, not to the gateway behind it.
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=dict(os.environ)
+            )
             try:
-                process.wait(40)
-            except subprocess.TimeoutExpired:
-                process.kill()
+                _await(process, url, Path(log.name))
+                yield url
+            finally:
+                process.terminate()
+                with on_end(lambda _: None):  # asked once is enough; a second time must not cut the end short
+                    _reap(process)
     Path(log.name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def on_end(do: Callable[[int], object]) -> Iterator[None]:
+    """Meanwhile SIGTERM and SIGHUP call `do` with their number; one that is ignored (`nohup`) stays so. Main thread only."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    kept = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in kept:
+        signal.signal(number, lambda got, _: do(got))
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_: int) -> None:
+    raise KeyboardInterrupt
+
+
+def _reap(process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(40)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _await(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:

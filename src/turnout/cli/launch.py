@@ -100,14 +100,14 @@ def _run(command: list[str], wiring: agents.Wiring, stack: contextlib.ExitStack)
         )
         agents.furnish(home, wiring, Path(os.environ.get(wiring.home) or Path.home() / ".codex"))
     process = subprocess.Popen(command, env=wiring.environment(os.environ, home))
-    # While the agent has the terminal, Ctrl-C is its own business; a request to end is passed on to it.
+    # While the agent has the terminal, Ctrl-C is its own business; a request to end, or the news that
+    # the terminal is gone, is passed on to it.
     interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    terminate = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
-        return process.wait()
+        with gateways.on_end(process.send_signal):
+            return process.wait()
     finally:
         signal.signal(signal.SIGINT, interrupt)
-        signal.signal(signal.SIGTERM, terminate)
 
 
 def _key(variable: str) -> str:
