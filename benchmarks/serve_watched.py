@@ -1,6 +1,6 @@
-"""`turnout serve`, that tells on SIGUSR1 what lives in it: one JSON line appended to the file named first.
+"""A gateway's serving process that tells on SIGUSR1 what lives in it: one JSON line appended to the file named first.
 
-python benchmarks/serve_watched.py STATE_FILE serve turnout.toml --port 4000
+python benchmarks/serve_watched.py STATE_FILE turnout.toml 127.0.0.1 4000
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from turnout.cli.app import run
+from turnout.gateway.__main__ import main
 
 
 def watch(file: Path) -> None:
@@ -32,4 +32,4 @@ def watch(file: Path) -> None:
 
 if __name__ == "__main__":
     watch(Path(sys.argv[1]))
-    sys.exit(run(sys.argv[2:]))
+    sys.exit(main(sys.argv[2:]))

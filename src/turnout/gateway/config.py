@@ -124,7 +124,7 @@ class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     url: str = "memory:"
     url_env: str = ""
     ttl_s: Positive = 21_600.0
-    max_lanes: Annotated[int, Meta(ge=1)] = 50_000
+    max_lanes: Annotated[int, Meta(ge=1)] = 20_000
 
 
 class Config(Struct, frozen=True):
