@@ -1,7 +1,6 @@
 """Runs the gateway as a server process."""
 
 import asyncio
-import gc
 import logging
 import socket
 import sys
@@ -12,6 +11,7 @@ from turnout.errors import ConfigError
 from turnout.gateway.app import application
 from turnout.gateway.config import Config
 from turnout.gateway.connection import Connection
+from turnout.gateway.memory import spare_the_collector, trim_for_ever
 from turnout.gateway.opened import Gateway
 from turnout.gateway.stopping import Server
 
@@ -34,17 +34,11 @@ async def _serve(config: Config, listening: socket.socket, log_level: str) -> No
     host, port = listening.getsockname()[:2]
     count = "1 route" if len(config.routes) == 1 else f"{len(config.routes)} routes"
     print(f"turnout: serving {count} on http://{host}:{port}", file=sys.stderr, flush=True)
-    await server.serve(sockets=[listening])
-
-
-def spare_the_collector() -> None:
-    """Take what start-up made out of the garbage collector's sight, and let it look less often.
-
-    A turn leaves its record behind for the ledger's writer, so young objects pile up fast without any of them being garbage;
-    reference counts free nearly all the rest."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 10, 10)
+    trimming = asyncio.create_task(trim_for_ever(), name="trimming")
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        trimming.cancel()
 
 
 def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.Config:
