@@ -20,9 +20,8 @@ def spare_the_collector() -> None:
 async def trim_for_ever() -> None:
     """Give freed memory back to the system from time to time.
 
-    Turns that failed leave circles with their bodies in them, which only a collection frees; and bodies of 100 KB among small
-    objects that stay leave holes, which the C library keeps unless it is asked not to. Both take a few milliseconds, since what
-    start-up made is not looked at."""
+    Under mixed traffic with faults a collection and a trim together freed 18 MiB where a trim alone freed next to nothing: some
+    circles of objects hold bodies. Which ones is not known yet; this bounds how long they stay."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     while True:
         await asyncio.sleep(TRIM_EVERY_S)
