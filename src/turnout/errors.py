@@ -11,7 +11,7 @@ No message may hold a secret, a part of one, or its hash: messages reach clients
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 UpstreamFault = Literal[
     "timeout", "unavailable", "rate_limit", "overflow", "refused", "auth", "malformed", "request", "cancelled"
@@ -109,3 +109,14 @@ class RouterError(TurnoutError):
 
 class TapeMiss(TurnoutError):
     """A replayed router asked for a call the recording does not hold; the turn counts as unsupported."""
+
+
+E = TypeVar("E", bound=Exception)
+
+
+def afresh(error: E) -> E:
+    """A copy of `error` to raise, for whoever keeps the original: an error that is raised knows the frames it passed, and if
+    one of these knows what keeps the error, only a garbage collection frees any of them."""
+    copy = type(error).__new__(type(error), *error.args)
+    copy.__dict__.update(error.__dict__)
+    return copy

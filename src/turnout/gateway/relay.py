@@ -27,7 +27,7 @@ from turnout.conversation import (
     TextDelta,
     ToolCall,
 )
-from turnout.errors import ClientError, UpstreamError
+from turnout.errors import ClientError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import shows_reasoning
 from turnout.upstream.models import Answering, Opened
@@ -63,7 +63,7 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             held = b""
         if tally.error is not None:
             await _last_words(serving, data, tally)
-            raise tally.error
+            raise afresh(tally.error)
         if tally.ended:
             held = data + await _rest(response, tally.feed)
             break
@@ -83,7 +83,7 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
     held += tally.close()
     if tally.error is not None:
         await _last_words(serving, held, tally)
-        raise tally.error
+        raise afresh(tally.error)
     serving.finished(account, tally.usage, tally.stop or "", tally.id)
     if serving.must_commit:
         frames = b"".join(kept) if kept is not None else b""

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from typing import TYPE_CHECKING
 
-from turnout.errors import UpstreamError
+from turnout.errors import UpstreamError, afresh
 from turnout.upstream.http.inflate import ENCODINGS, Inflater
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Response:
                 if data:
                     return data
             elif self.error is not None:
-                raise self.error
+                raise afresh(self.error)
             elif self.complete:
                 if self.inflater is not None and not self.inflater.whole:
                     raise self._undecodable("it ends too early")
@@ -99,7 +99,7 @@ class Response:
             self.abort()
             raise
         if self.status == 0 and self.error is not None:
-            raise self.error
+            raise afresh(self.error)
 
     def decode(self, encoding: bytes) -> bool:
         """Undoes a content-encoding; False if we do not know it. Headers then describe the decoded body."""
