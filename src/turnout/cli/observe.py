@@ -25,7 +25,7 @@ def observe(
     One JSON line per tool result, in order: the observation that signals and routers rest on. FILE holds `messages` in
     OpenAI chat form; tool messages may carry `is_error` and `returncode`.
     """
-    from turnout.cli.conversations import conversations
+    from turnout.evaluate.recordings import conversations
 
     rows = (
         (recorded.line, output.whole(seen))

@@ -10,7 +10,7 @@ import typer
 from turnout.cli import options, output
 
 if TYPE_CHECKING:
-    from turnout.cli.conversations import Recorded
+    from turnout.evaluate.recordings import Recorded
     from turnout.gateway.config import Route
     from turnout.routing.core import TargetFacts, TargetName
 
@@ -30,8 +30,8 @@ def route(
 
     A router that would ask models first says which in `needs`, and its target is null. Headers of a line name its lane.
     """
-    from turnout.cli.conversations import conversations
     from turnout.cli.serve import require_route
+    from turnout.evaluate.recordings import conversations
     from turnout.gateway.config import load
     from turnout.gateway.facts import facts
 

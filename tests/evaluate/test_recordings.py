@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.recorded import needs_recordings, rows
 
-from turnout.cli.conversations import conversations, read_conversation
 from turnout.conversation import ToolResult
 from turnout.errors import ConfigError
+from turnout.evaluate.recordings import conversations, read_conversation
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "false"}'}}
 ROW: dict[str, Any] = {

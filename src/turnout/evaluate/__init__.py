@@ -1,0 +1,1 @@
+"""Evaluation: what recordings show about signals and routers, and how sure the figures are."""
