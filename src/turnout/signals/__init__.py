@@ -1,5 +1,6 @@
 """Signals: what a conversation's tool results show. Pure functions."""
 
+from turnout.signals.course import Place, TestRun
 from turnout.signals.harness import real_user_text
 from turnout.signals.observation import (
     OBSERVED_AT_MOST,
@@ -18,9 +19,11 @@ __all__ = [
     "ErrorClass",
     "Evidence",
     "Observation",
+    "Place",
     "Progress",
     "Signals",
     "Status",
+    "TestRun",
     "ToolKind",
     "cleared",
     "observe",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from turnout.signals.course import Place, TestRun
 from turnout.signals.observation import Observation, Signals, ToolKind
 
 SEVERITY: dict[str, float] = {"none": 0.0, "informational": 0.0, "capability": 0.7, "critical": 1.0}
@@ -27,13 +28,21 @@ _CHANGING = frozenset({"write", "edit"})
 
 
 class Progress(Struct, frozen=True):
-    """The signals a stage decision rests on, over the newest `results` results.
+    """The signals a stage decision rests on. Shares and levels are 0..1; counts are of results since the last real user turn.
 
-    `severity` 0..1: the worst failure that nothing later has cleared; `kind`, `culprit`: its error kind and what failed.
-    `failures`: uncleared failures in the window; `persistence` 0..1: share of the window they take beyond the first.
-    `repeated`: how often the most frequent uncleared failure came. `spinning` 0..1: deep, nothing changed, and results bring
-    nothing new. `exploring` 0..1: deep, nothing changed, still reading after something went wrong. `production` 0..1: verified
-    changes among changes and looking around. `tests_passed`: the newest test run is green and nothing failed since.
+    Of the newest `results` results: `severity`: the worst failure that nothing later has cleared; `kind`, `culprit`: its error
+    kind and what failed; `failures`: uncleared failures; `persistence`: share of the window they take beyond the first;
+    `production`: verified changes that still hold and made a difference, among changes and looking around; `tests_passed`: the
+    newest test run is green and nothing failed since.
+    Of the whole task: `repeated`: how often the most frequent uncleared failure came; `repeated_calls`: how often the most
+    frequent call gave the same outcome again (waiting left out); `spinning`: share of the newest results that are activity
+    without new information or change, `exploring`: still looking around after something went wrong and nothing was changed
+    (0 for requests and agents that only read); `stall`: how long nothing has moved: no change, no better test run, nothing
+    cleared; `trend` -1..1: whether the newest series of test runs gets better (positive) or worse, `tests`: that series, oldest
+    first; `taken_back`: changes undone by a rollback or a rejected review; `waiting`: the newest results only wait for
+    something; `compaction`: 1 right after the history was replaced by a summary, fading; `complaint`: 1 when the user's last
+    turn says that it is still wrong, fading, 0 once tests pass.
+    `evidence`: for each of these that is not at rest, by name, the results it came from, oldest first, at most `CITED_AT_MOST`.
     """
 
     results: int = 0
@@ -47,7 +56,19 @@ class Progress(Struct, frozen=True):
     exploring: float = 0.0
     production: float = 0.0
     tests_passed: bool = False
+    repeated_calls: int = 0
+    stall: float = 0.0
+    trend: float = 0.0
+    tests: tuple[TestRun, ...] = ()
+    taken_back: int = 0
+    waiting: bool = False
+    compaction: float = 0.0
+    complaint: float = 0.0
+    evidence: dict[str, tuple[Place, ...]] = {}
 
+
+CITED_AT_MOST = 8
+"""Places kept per signal."""
 
 NO_PROGRESS = Progress()
 
