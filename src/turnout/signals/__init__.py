@@ -4,6 +4,7 @@ from turnout.signals.course import Place, TestRun
 from turnout.signals.harness import real_user_text
 from turnout.signals.observation import (
     OBSERVED_AT_MOST,
+    TOOL_KINDS,
     ErrorClass,
     Evidence,
     Observation,
@@ -11,11 +12,15 @@ from turnout.signals.observation import (
     Status,
     ToolKind,
 )
+from turnout.signals.observe import observe
 from turnout.signals.progress import Progress, cleared, progress
-from turnout.signals.trajectory import observe
+from turnout.signals.vocabulary import BUILT_IN, Additions, Vocabulary
 
 __all__ = [
+    "BUILT_IN",
     "OBSERVED_AT_MOST",
+    "TOOL_KINDS",
+    "Additions",
     "ErrorClass",
     "Evidence",
     "Observation",
@@ -25,6 +30,7 @@ __all__ = [
     "Status",
     "TestRun",
     "ToolKind",
+    "Vocabulary",
     "cleared",
     "observe",
     "progress",

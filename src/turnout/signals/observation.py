@@ -1,10 +1,11 @@
 """One tool result, normalised over dialects and agents: what verifiably happened, and how we know."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 ToolKind: TypeAlias = Literal["read", "search", "write", "edit", "execute", "test", "plan", "other"]
+TOOL_KINDS: tuple[ToolKind, ...] = get_args(ToolKind)
 Status: TypeAlias = Literal["ok", "failed", "unknown"]
 Evidence: TypeAlias = Literal["flag", "exit_code", "structure", "text", "none"]
 """What the status rests on, strongest first: the format's own failure flag, an exit code, the harness's structured output,
@@ -19,9 +20,12 @@ class Observation(Struct, frozen=True, omit_defaults=True, gc=False):
 
     `message`, `part`: its place in the conversation. `error_kind`: a short stable name (`traceback`, `timeout`, `oom` ...).
     `fingerprint`: the failure with volatile tokens normalised, "" unless there is failure evidence. `change`: whether the
-    call changed the workspace: `verified` (it says it succeeded), `claimed` (it asked to), None. `target`: the path or program
-    it acted on. `call`: digest of tool and arguments. `digest`: of the output, durations left out.
-    `size`: characters of output. `evidence_text`: the line or marker the verdict rests on, cut to 200 characters.
+    call changed the workspace: `verified` (it says it succeeded), `claimed` (it asked to), None (it did not, or failed).
+    `change_size`: characters it put in and took out, None where the call does not tell. `target`: the path or program it acted
+    on. `call`: digest of tool and arguments. `digest`: of the output, durations left out. `size`: characters of output.
+    `truncated`: the harness cut it. `duration_s`: where the harness states it. `evidence_text`: the line or marker the verdict
+    rests on, cut to 200 characters. `retry_of`: how many results before this one the failed one stands that it tries again, 0
+    when it is no retry. `agent`: whose result it is, "" for the main agent.
     """
 
     tool: str
@@ -36,6 +40,7 @@ class Observation(Struct, frozen=True, omit_defaults=True, gc=False):
     evidence_text: str = ""
     exit_code: int | None = None
     change: Literal["verified", "claimed"] | None = None
+    change_size: int | None = None
     target: str = ""
     tests_run: int | None = None
     tests_passed_count: int | None = None
@@ -46,6 +51,8 @@ class Observation(Struct, frozen=True, omit_defaults=True, gc=False):
     call: str = ""
     truncated: bool = False
     duration_s: float | None = None
+    retry_of: int = 0
+    agent: str = ""
 
 
 class Signals(Struct, frozen=True, omit_defaults=True):

@@ -149,6 +149,8 @@ def read_result(result: ToolResult, form: Form) -> Reading:
         reading = Reading(text)
     if extra_code is not None and reading.exit_code is None:
         reading = msgspec.structs.replace(reading, exit_code=extra_code)
+    if result.extra.get("timed_out") is True:
+        reading = msgspec.structs.replace(reading, timed_out=True, failed=True, notice=reading.notice or "timed out")
     if flag is not None:
         reading = msgspec.structs.replace(reading, failed=flag, by_flag=True)
     return reading

@@ -1,8 +1,9 @@
 """What a shell command line does, and what its exit status can say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from turnout.signals.observation import ToolKind
 from turnout.signals.programs import (
@@ -37,7 +38,8 @@ _PIPED_VIEWERS = frozenset(words("head tail tee cat less more sort uniq wc cut t
 
 
 class Program(Struct, frozen=True):
-    """One program of a command line, wrappers taken off. `name`: `pytest`, or with a sub-command `git merge`."""
+    """One program of a command line, wrappers taken off. `name`: `pytest`, or with a sub-command `git merge`. `path`: as it
+    was written, for interpreters the script."""
 
     name: str
     kind: ToolKind
@@ -45,6 +47,7 @@ class Program(Struct, frozen=True):
     args: tuple[str, ...]
     joined: str
     fetches: bool = False
+    path: str = ""
 
 
 class ShellReading(Struct, frozen=True):
@@ -75,9 +78,11 @@ class ShellReading(Struct, frozen=True):
         return None
 
 
-def read_shell(commands: Sequence[Simple]) -> ShellReading:
-    """What the simple commands of one line do together."""
+def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None = None) -> ShellReading:
+    """What the simple commands of one line do together. `added`: kinds of an operator's own programs."""
     programs = [p for c in commands for p in programs_of(c)]
+    if added:
+        programs = [replace(p, kind=own) if (own := added.get(p.name) or added.get(p.path)) else p for p in programs]
     if not programs:
         return ShellReading("write", changes=True) if any(c.writes for c in commands) else ShellReading()
     telling = [p for p in programs if p.name.partition(" ")[0] not in _SILENT] or programs
@@ -145,7 +150,7 @@ def programs_of(command: Simple) -> tuple[Program, ...]:
             inner = [p for c in parse(line) for p in programs_of(c)]
             if inner:
                 first = inner[0]
-                inner[0] = Program(first.name, first.kind, first.changes, first.args, command.joined, first.fetches)
+                inner[0] = replace(first, joined=command.joined)
             return tuple(inner)
     return (_program(argv, command),)
 
@@ -203,7 +208,8 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
     args = argv[1:]
     if name in INTERPRETERS or name.startswith("python"):
         kind, shown = _script(name, args, command)
-        return Program(shown, kind, _writes_inline(args), args, command.joined)
+        script = next((a for a in args if not a.startswith("-")), "")
+        return Program(shown, kind, _writes_inline(args), args, command.joined, path=script)
     table = SUBCOMMANDS.get(name)
     kind = PROGRAMS.get(name, "execute")
     shown = name
@@ -229,7 +235,7 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
         kind = "edit" if kind != "read" or name in ("sed", "perl", "awk", "gawk", "yq", "sort") else kind
     plain_args = [a for a in args[:4] if not a.startswith("-")]
     fetches = name in FETCHERS and (name in ("wget", "curl", "aria2c") or any(a in FETCHING for a in plain_args))
-    return Program(shown, kind, changes, args, command.joined, fetches)
+    return Program(shown, kind, changes, args, command.joined, fetches, argv[0])
 
 
 def _gh_kind(args: tuple[str, ...]) -> ToolKind:

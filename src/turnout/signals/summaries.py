@@ -1,7 +1,7 @@
 """Summaries of test runners: how many tests ran, passed and failed. Words in prose are no summary."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -174,6 +174,17 @@ def _worded(pattern: re.Pattern[str]) -> Callable[[str], Summary | None]:
     return read
 
 
+def _named(found: Sequence[re.Match[str]]) -> Summary:
+    counts = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0, "total": 0}
+    for one in found:
+        for name, text in one.groupdict().items():
+            digits = "".join(c for c in text or "" if c.isdecimal())
+            counts[name] += int(digits[:12]) if digits else 0
+    failed = counts["failed"] + counts["errors"]
+    passed = counts["passed"] or max(counts["total"] - counts["skipped"] - failed, 0)
+    return Summary(passed + failed, passed, failed)
+
+
 RUNNERS: tuple[tuple[str, str, Callable[[str], Summary | None]], ...] = (
     ("pytest", " in ", _pytest),
     ("unittest", "Ran ", _unittest),
@@ -207,9 +218,16 @@ RUNNERS: tuple[tuple[str, str, Callable[[str], Summary | None]], ...] = (
 """Runner, a word its summary holds, and how to read it. Add a runner: one row."""
 
 
-def read_summary(text: str) -> Summary | None:
-    """The summary of the last test run in `text`, None when there is none. Looks at the end of long outputs."""
+def read_summary(text: str, added: Sequence[tuple[bool, re.Pattern[str]]] = ()) -> Summary | None:
+    """The summary of the last test run in `text`, None when there is none. Looks at the end of long outputs.
+
+    `added`: an operator's own runners: whether every match counts, and a pattern with named groups.
+    """
     end = without_colour(text[-_LOOKED_AT:])
+    for every, pattern in added:
+        found = list(pattern.finditer(end))
+        if found:
+            return _named(found if every else found[-1:])
     for _, word, read in RUNNERS:
         if word in end:
             summary = read(end)

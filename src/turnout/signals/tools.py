@@ -12,6 +12,7 @@ from turnout.signals.observation import ToolKind
 from turnout.signals.programs import kinds, words
 from turnout.signals.shell import Simple, parse
 from turnout.signals.shells import ShellReading, read_shell
+from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 SHELL_TOOLS = frozenset(
     words("""bash shell shell_command local_shell local_shell_call terminal exec_command container.exec exec execute_bash
@@ -96,6 +97,13 @@ _PATHS = (
     "filename",
     "url",
 )
+_SEPARATOR = re.compile(r"__|\.|/|:")
+CHANGED = (
+    "old_string", "new_string", "old_str", "new_str", "oldString", "newString", "content", "file_text", "contents", "text",
+    "new_source", "code_edit", "CodeContent", "ReplacementContent", "TargetContent", "insert_text",
+)  # fmt: skip
+"""Arguments of editing tools that hold what is put in or taken out."""
+_PATCHES = ("patch", "input", "diff", "patch_text", "patchText", "edit")
 _COMMANDS = ("command", "cmd", "script", "input", "code", "commands")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
@@ -104,8 +112,8 @@ class Action(Struct, frozen=True):
     """What a tool call asks for.
 
     `tool`: the name as called. `listed`: the kind comes from a table rather than from verbs. `target`: the path or program
-    it acts on, short. `changes`: it asks to change the workspace. `call`: digest of the tool and its arguments. `shell`:
-    the command line read, None for other tools.
+    it acts on, short. `changes`: it asks to change the workspace. `size`: characters it puts in and takes out, None where the
+    call does not tell. `call`: digest of the tool and its arguments. `shell`: the command line read, None for other tools.
     """
 
     tool: str
@@ -115,37 +123,65 @@ class Action(Struct, frozen=True):
     changes: bool = False
     call: str = ""
     shell: ShellReading | None = None
+    size: int | None = None
 
 
 UNKNOWN = Action("?")
 """The action behind a result without a call."""
 
 
-def read_call(name: str, arguments: str, namespace: str | None = None) -> Action:
+def read_call(name: str, arguments: str, namespace: str | None = None, vocabulary: Vocabulary = BUILT_IN) -> Action:
     """The action a call asks for. `arguments`: JSON text, or raw text of a free-form tool; anything unreadable is text."""
     decoded = _arguments(arguments)
     shown = f"{namespace}__{name}" if namespace else name
     call = hashlib.blake2b(f"{shown}\x1f{arguments.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     bare = name.lower()
+    kind = vocabulary.kind(shown.lower(), _SEPARATOR.split(bare)[-1])
+    if kind is not None:
+        changes = kind in ("write", "edit")
+        return Action(shown, kind, True, _path(decoded), changes, call, None, changed(decoded) if changes else None)
     if bare in SHELL_TOOLS or (bare not in TOOLS and _looks_like_shell(bare, decoded)):
         command = _command(decoded)
         if command is None and bare == "process":
             return Action(shown, "other", True, call=call)
-        shell = read_shell(commands_of(command))
-        return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell)
+        shell = read_shell(commands_of(command), vocabulary.programs)
+        size = changed(command) if shell.changes and isinstance(command, str) else None
+        return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell, size)
     if bare in EDITORS:
         asked = decoded.get("command") if isinstance(decoded, dict) else None
         asked_words = asked.split() if isinstance(asked, str) else []
         verb = next((w for w in asked_words[:2] if w in EDITOR_COMMANDS), "view")
         kind = EDITOR_COMMANDS[verb]
         path = _path(decoded) or next((w for w in asked_words if w.startswith("/")), "")
-        return Action(shown, kind, True, path, kind in ("write", "edit"), call)
+        changes = kind in ("write", "edit")
+        return Action(shown, kind, True, path, changes, call, None, changed(decoded) if changes else None)
     kind, listed = tool_kind(bare, shown, name)
     path = _path(decoded)
     if not path and isinstance(decoded, str | dict) and kind == "edit":
         found = _PATCHED.search(decoded if isinstance(decoded, str) else str(decoded.get("input", "")))
         path = found.group(1).strip() if found else ""
-    return Action(shown, kind, listed, path[:120], kind in ("write", "edit"), call)
+    changes = kind in ("write", "edit")
+    return Action(shown, kind, listed, path[:120], changes, call, None, changed(decoded) if changes else None)
+
+
+def changed(decoded: Any) -> int | None:
+    """How many characters a change puts in and takes out, by what its arguments hold; None where they do not tell."""
+    if isinstance(decoded, str):
+        if "*** Begin Patch" not in decoded and "\n@@" not in decoded:
+            return None
+        return sum(
+            len(line) - 1 for line in decoded.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+        )
+    if not isinstance(decoded, dict):
+        return None
+    if isinstance(edits := decoded.get("edits"), list):
+        sizes = [size for edit in edits if (size := changed(edit)) is not None]
+        return sum(sizes) if sizes else None
+    texts = [len(text) for key in CHANGED if isinstance(text := decoded.get(key), str)]
+    if texts:
+        return sum(texts)
+    patch = next((text for key in _PATCHES if isinstance(text := decoded.get(key), str)), None)
+    return changed(patch) if patch is not None else None
 
 
 def tool_kind(bare: str, shown: str, name: str) -> tuple[ToolKind, bool]:
@@ -153,7 +189,7 @@ def tool_kind(bare: str, shown: str, name: str) -> tuple[ToolKind, bool]:
     if bare in TOOLS:
         return TOOLS[bare], True
     whole = shown.lower()
-    last = re.split(r"__|\.|/|:", name)[-1]
+    last = _SEPARATOR.split(name)[-1]
     server = whole[: len(whole) - len(last)]
     if any(word in server for word in PLANNERS):
         return "plan", True

@@ -28,6 +28,7 @@ from turnout.signals.programs import SIGNALS
 from turnout.signals.results import Form, Reading, read_result
 from turnout.signals.summaries import Summary, read_summary, without_colour
 from turnout.signals.tools import Action
+from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 SILENT_SUCCESS = frozenset({"Bash"})
 """Shell tools of harnesses that always flag a non-zero exit: without a flag the exit code was zero."""
@@ -50,25 +51,32 @@ class _Verdict(Struct, frozen=True):
     line: str = ""
 
 
-def judge(action: Action, result: ToolResult, message: int, part: int) -> Observation:
+def judge(
+    action: Action, result: ToolResult, message: int, part: int, vocabulary: Vocabulary = BUILT_IN, agent: str = ""
+) -> Observation:
     """The observation of `result`, which answers the call read as `action`; `message`, `part`: its place."""
     form = _form(action)
     reading = read_result(result, form)
     body = without_colour(reading.body)
     kind = action.kind
     summary = (
-        read_summary(body) if (form == "shell" and kind in ("execute", "test", "other")) or kind == "test" else None
+        read_summary(body, vocabulary.runners)
+        if (form == "shell" and kind in ("execute", "test", "other")) or kind == "test"
+        else None
     )
     if summary is not None and summary.run and kind == "execute":
         kind = "test"
     elif action.tool in TRANSCRIPTS and any(mark in body for mark in TRANSCRIPTS[action.tool]):
         kind = "edit"
     verdict = _declined(reading) or _status(action, kind, form, reading, body, summary)
+    if vocabulary.patterns:
+        verdict = _by_pattern(vocabulary, action, form, body, verdict)
     failed = verdict.status == "failed"
     told = verdict.failing
     error_class = told.error_class if told else "capability" if failed else "none"
     error_kind = told.kind if told else "tool_error" if failed else ""
     telling = told.line if told and told.line.strip() else first_line(body) if failed else ""
+    change = _change(action, verdict.status, reading)
     serious = failed and error_class in ("capability", "critical")
     return Observation(
         tool=action.tool,
@@ -82,7 +90,8 @@ def judge(action: Action, result: ToolResult, message: int, part: int) -> Observ
         fingerprint=fingerprint(error_kind, telling or action.target or action.tool) if serious else "",
         evidence_text=shown(telling or verdict.line),
         exit_code=reading.exit_code,
-        change=_change(action, verdict.status, reading),
+        change=change,
+        change_size=action.size if change else None,
         target=shown(action.target),
         call=action.call,
         tests_run=summary.run if summary else None,
@@ -93,7 +102,29 @@ def judge(action: Action, result: ToolResult, message: int, part: int) -> Observ
         size=len(body),
         truncated=reading.truncated,
         duration_s=reading.duration_s,
+        agent=agent,
     )
+
+
+def _by_pattern(vocabulary: Vocabulary, action: Action, form: Form, body: str, verdict: _Verdict) -> _Verdict:
+    """What an operator's first matching pattern says instead: it knows the tools better than we do."""
+    names = (action.tool.lower(), action.shell.main.lower() if action.shell else "")
+    for pattern in vocabulary.patterns:
+        if pattern.tools is not None:
+            if not any(name and pattern.tools.match(name) for name in names):
+                continue
+        elif form == "content" or (action.shell is not None and action.kind in CONTENT_KINDS):
+            continue
+        looked = bounded(body)
+        found = pattern.match.search(looked)
+        if found is None:
+            continue
+        told = Failing(pattern.error_class, pattern.kind, line_at(looked, found.start()))
+        serious = pattern.error_class in ("capability", "critical")
+        status: Status = "failed" if serious else verdict.status if pattern.error_class == "informational" else "ok"
+        stated = verdict.status == status and verdict.evidence != "none"
+        return _Verdict(status, verdict.evidence if stated else "text", told)
+    return verdict
 
 
 def _digest(body: str, kind: ToolKind) -> str:
