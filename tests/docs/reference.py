@@ -10,6 +10,8 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
 from turnout.routing import RouterConfig
+from turnout.signals import Additions
+from turnout.signals.vocabulary import Pattern, Runner
 from turnout.upstream.target import Price, Target, Upstream
 
 TABLES: tuple[tuple[str, type[Struct]], ...] = (
@@ -22,6 +24,9 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),
     ("[sessions]", SessionsConfig),
+    ("[signals]", Additions),
+    ("[[signals.patterns]]", Pattern),
+    ("[signals.runners.NAME]", Runner),
 )
 
 
@@ -36,7 +41,7 @@ def _section(title: str, kind: type[Struct]) -> str:
     meanings = {name: meaning for paragraph in paragraphs for name, meaning in _meanings(paragraph)}
     lines = [f"### `{title}`", "", prose[0], "", "| key | type | default | meaning |", "|---|---|---|---|"]
     for field in msgspec.structs.fields(kind):
-        meaning = meanings.get(field.name, "")
+        meaning = meanings.get(field.encode_name) or meanings.get(field.name, "")
         lines.append(f"| `{field.encode_name}` | {_type(field.type)} | {_default(field)} | {meaning} |")
     return "\n".join([*lines, "", *(f"{more}\n" for more in prose[1:])])
 

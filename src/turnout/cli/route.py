@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from turnout.evaluate.recordings import Recorded
     from turnout.gateway.config import Route
     from turnout.routing.core import TargetFacts, TargetName
+    from turnout.signals import Vocabulary
 
 
 def route(
@@ -34,11 +35,13 @@ def route(
     from turnout.evaluate.recordings import conversations
     from turnout.gateway.config import load
     from turnout.gateway.facts import facts
+    from turnout.signals import Vocabulary
 
     loaded = load(config, None)
     chosen = loaded.by_model()[require_route(loaded.by_model(), name)]
     known = facts(loaded)
-    rows = (decided(recorded, chosen, known, loaded.server.deadline_s) for recorded in conversations(file))
+    vocabulary = Vocabulary(loaded.signals)
+    rows = (decided(recorded, chosen, known, loaded.server.deadline_s, vocabulary) for recorded in conversations(file))
     if table and not as_json:
         _table(rows)
         return
@@ -47,22 +50,26 @@ def route(
 
 
 def decided(
-    recorded: "Recorded", route: "Route", targets: "Mapping[TargetName, TargetFacts]", deadline_s: float
+    recorded: "Recorded",
+    route: "Route",
+    targets: "Mapping[TargetName, TargetFacts]",
+    deadline_s: float,
+    vocabulary: "Vocabulary | None" = None,
 ) -> dict[str, Any]:
     """The decision for the next turn of a conversation, as printed."""
     import msgspec
 
     from turnout.routing.core import Turn
     from turnout.sessions.identity import identify
-    from turnout.signals import observe
+    from turnout.signals import BUILT_IN, observe
     from turnout.steps import Run
 
-    seen = observe(recorded.conversation)
     headers = {
         name.encode("latin-1", "replace"): value.encode("latin-1", "replace")
         for name, value in recorded.headers.items()
     }
     lane, agent = identify(headers, recorded.conversation, recorded.settings)
+    seen = observe(recorded.conversation, vocabulary or BUILT_IN, lane.agent)
     turn = Turn(
         id=f"line-{recorded.line}",
         lane=lane,

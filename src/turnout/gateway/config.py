@@ -22,6 +22,7 @@ from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
 from turnout.routing import Router, RouterConfig, TargetName
 from turnout.routing.core import Forward, Why
+from turnout.signals import Additions
 from turnout.upstream.target import Target, Upstream
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -136,6 +137,7 @@ class Config(Struct, frozen=True):
     server: Server = Server()
     ledger: LedgerConfig = LedgerConfig()
     sessions: SessionsConfig = SessionsConfig()
+    signals: Additions = Additions()
     file: str = ""
     digest: str = ""
 
@@ -227,6 +229,7 @@ def effective(config: Config) -> dict[str, Any]:
         "server": msgspec.to_builtins(config.server),
         "ledger": msgspec.to_builtins(config.ledger),
         "sessions": msgspec.to_builtins(config.sessions),
+        "signals": msgspec.to_builtins(config.signals),
     }
     for upstream in tree["upstreams"].values():
         upstream["headers"] = dict.fromkeys(upstream["headers"], "***")
@@ -245,13 +248,14 @@ class _Reading:
         self.routers = routers if routers is not None else RouterConfig
 
     def config(self) -> Config:
-        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions")
+        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals")
         for key in self.document:
             if key not in known:
                 self.tables.note((key,), f"unknown table `{key}`", nearest(key, known, "known tables"))
         upstreams = self._upstreams()
         targets = self._targets()
-        routes = self._routes(upstreams, targets)
+        signals = self._single("signals", Additions)
+        routes = self._routes(upstreams, targets, signals)
         config = Config(
             upstreams=upstreams,
             targets=targets,
@@ -259,6 +263,7 @@ class _Reading:
             server=self._single("server", Server),
             ledger=self._single("ledger", LedgerConfig),
             sessions=self._single("sessions", SessionsConfig),
+            signals=signals,
             file=self.tables.file,
         )
         if any(finding.severity == "error" for finding in self.tables.findings):
@@ -297,7 +302,9 @@ class _Reading:
             targets[TargetName(name)] = target
         return targets
 
-    def _routes(self, upstreams: dict[str, Upstream], targets: dict[TargetName, Target]) -> dict[str, Route]:
+    def _routes(
+        self, upstreams: dict[str, Upstream], targets: dict[TargetName, Target], signals: Additions
+    ) -> dict[str, Route]:
         routes: dict[str, Route] = {}
         taken: dict[str, str] = {}
         for name, table, path in self.tables.named(self.document, "routes"):
@@ -309,7 +316,7 @@ class _Reading:
                 if owner != name or (position and model == name):
                     where = (*path, "aliases", position - 1) if position else path
                     self.tables.note(where, f"the model name `{model}` already belongs to route `{owner}`")
-            routes[name] = msgspec.structs.replace(route, policy=_policy(route, upstreams, targets))
+            routes[name] = msgspec.structs.replace(route, policy=_policy(route, upstreams, targets, signals))
         if not self.document.get("routes"):
             self.tables.note(("routes",), "no routes", "add a table [routes.NAME]; NAME is the model name clients send")
         return routes
@@ -420,7 +427,7 @@ def _canonical(route: Route) -> dict[str, Any]:
     }
 
 
-def _policy(route: Route, upstreams: dict[str, Upstream], targets: dict[TargetName, Target]) -> str:
+def _policy(route: Route, upstreams: dict[str, Upstream], targets: dict[TargetName, Target], signals: Additions) -> str:
     """Digest of what shapes the route's decisions and the models behind them; names for people are left out."""
     canonical = _canonical(route)
     for key in ("aliases", "description"):
@@ -431,7 +438,8 @@ def _policy(route: Route, upstreams: dict[str, Upstream], targets: dict[TargetNa
         if target is not None:
             upstream = upstreams.get(target.upstream)
             models[name] = (target.model, upstream.format if upstream else "", target.prompt, target.effort)
-    return _digest((canonical, models))
+    added = (msgspec.to_builtins(signals),) if signals != Additions() else ()
+    return _digest((canonical, models, *added))
 
 
 def _digest(value: Any) -> str:

@@ -28,7 +28,7 @@ async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, b
     route = gateway.route(request.settings.model)
     by_name = dict(headers)
     conversation, _, lane, agent = await continued(gateway, request, by_name, gateway.tenant(by_name, form))
-    signals = observe(conversation)
+    signals = observe(conversation, gateway.vocabulary, lane.agent)
     loaded = await gateway.sessions.load(lane, conversation, signals.compacted) if lane.identified else None
     turn = Turn(
         id="decision-only",

@@ -24,6 +24,7 @@ from turnout.routing.core import TargetName
 from turnout.sessions import address
 from turnout.sessions.responses import MemoryResponses, ResponseStore
 from turnout.sessions.store import MemoryStore, SessionStore
+from turnout.signals import Vocabulary
 from turnout.upstream.credentials import Redactor, header_text
 from turnout.upstream.http import Client
 from turnout.upstream.models import Model, Models, Transport
@@ -60,6 +61,7 @@ class Gateway:
         self.sessions = sessions
         self.responses = responses
         self.redactor = redactor
+        self.vocabulary = Vocabulary(config.signals)
         self.keeps_signals = config.ledger.capture != "none"
         self.keeps_bodies = config.ledger.capture == "full"
         self.metrics = Metrics(ledger.health, sessions.trouble)

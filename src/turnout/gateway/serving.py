@@ -133,7 +133,7 @@ class Serving:
         place = await continued(gateway, request, self.by_name, tenant)
         conversation = self.conversation = place.conversation
         self.sources, self.lane, self.agent = place.sources, place.lane, place.agent
-        signals = self.signals = observe(conversation)
+        signals = self.signals = observe(conversation, gateway.vocabulary, self.lane.agent)
         if self.lane.identified:
             self.loaded = await gateway.sessions.load(self.lane, conversation, signals.compacted)
         turn = Turn(

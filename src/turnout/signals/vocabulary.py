@@ -53,7 +53,7 @@ class Runner(Struct, frozen=True, forbid_unknown_fields=True):
     """How a test runner says how its tests went.
 
     `match`: regular expression of its summary with named groups that hold numbers: `passed` or `total`, and where there
-    are any `failed`, `errors`, `skipped`. The last match in an output counts; with `every` all are added up.
+    are any `failed`, `errors`, `skipped`. `every`: add all matches of an output up; otherwise the last one counts.
     """
 
     match: Regex
