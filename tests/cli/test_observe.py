@@ -102,3 +102,101 @@ def test_every_result_of_the_recorded_sessions_is_observed_once_and_in_order(
     ]
     assert [pair for pair in seen if pair in set(expected)] == expected
     assert seen == sorted(seen)
+
+
+LABELS = [
+    {"id": "a", "team": "blue", "tool": "bash", "args": {"command": "pytest -q"}, "result": "2 passed in 0.10s",
+     "error_class": "none", "tool_kind": "test", "tests_passed": True},
+    {"id": "b", "team": "blue", "tool": "bash", "args": {"command": "make"}, "result": "", "returncode": 2,
+     "error_class": "capability", "tool_kind": "execute", "tests_passed": False},
+    {"id": "c", "team": "red", "tool": "bash", "args": {"command": "ls [x]"}, "result": "a.py", "returncode": 0,
+     "error_class": "capability", "tool_kind": "execute", "note": "the [wrong] label"},
+]  # fmt: skip
+WINDOW = {
+    "id": "w",
+    "calls": [{"tool": "bash", "args": {"command": "date"}, "result": str(i), "returncode": 0} for i in range(4)],
+    "spinning": True,
+}
+
+
+def labels(tmp_path: Path, *rows: object) -> str:
+    file = tmp_path / "labels.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(file)
+
+
+def test_labels_give_figures_with_intervals_and_the_confusion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = labels(tmp_path, *LABELS)
+    assert run(["observe", "--labels", file]) == 0
+    out = capsys.readouterr().out
+    figures = next(line for line in out.splitlines() if "capability or critical" in line)
+    # Found is one of two labelled, and nothing else: P 1/1, R 1/2, F1 2/3, with their Wilson intervals.
+    assert " ".join(figures.split()) == (
+        "capability or critical 1.00 [0.21 1.00] 0.50 [0.09 0.91] 0.67 [0.17 0.95] 2 1 1"
+    )
+    assert "tool kind: 2 of 3 agree" in out
+    assert next(line for line in out.splitlines() if line.startswith(" capability ")).split()
+    assert "Wilson" in out
+    assert "[wrong]" not in out
+
+
+def test_errors_list_each_miss_with_call_evidence_and_what_was_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["observe", "--labels", labels(tmp_path, *LABELS), "--errors"]) == 0
+    told = capsys.readouterr().out.split("\nc ")[1]
+    assert "error_class capability, observed none" in told
+    assert "tool_kind execute, observed" in told
+    assert '"command": "ls [x]"' in told or '"command":"ls [x]"' in told
+    assert "exit_code" in told
+    assert "the [wrong] label" in told
+    assert run(["observe", "--labels", labels(tmp_path, LABELS[0]), "--errors"]) == 0
+    assert "no label and observation differ" in capsys.readouterr().out
+
+
+def test_labels_as_json_hold_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = labels(tmp_path, *LABELS, WINDOW)
+    assert run(["observe", "--labels", file, "--errors", "--json"]) == 0
+    (told,) = printed(capsys)
+    assert told["results"] == 3
+    matters = told["scores"]["capability or critical"]  # type: ignore[index]
+    assert (matters["labelled"], matters["called"], matters["right"]) == (2, 1, 1)
+    assert told["confusion"]["capability"]["none"] == 1  # type: ignore[index]
+    assert told["windows"]["spinning"]["labelled"] == 1  # type: ignore[index]
+    (miss,) = (one for one in told["errors"] if one["id"] == "c")  # type: ignore[attr-defined]
+    assert miss["expected"]["error_class"] == "capability"
+    assert miss["observed"]["error_class"] == "none"
+
+
+def test_figures_come_apart_by_a_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = labels(tmp_path, *LABELS, WINDOW)
+    assert run(["observe", "--labels", file, "--by", "team", "--json"]) == 0
+    (told,) = printed(capsys)
+    groups = told["groups"]
+    assert {name: (one["results"], one["window_count"]) for name, one in groups.items()} == {  # type: ignore[attr-defined]
+        "(none)": (0, 1), "blue": (2, 0), "red": (1, 0),
+    }  # fmt: skip
+    assert run(["observe", "--labels", file, "--by", "team"]) == 0
+    assert f"{file}, team red: 1 results" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "give FILE.jsonl, or --labels FILE"),
+        (["c.jsonl", "--labels", "labels.jsonl"], "do not go together"),
+        (["c.jsonl", "--errors"], "go with --labels"),
+        (["--labels", "absent.jsonl"], "absent.jsonl"),
+        (["--labels", "labels.jsonl", "--data", "absent"], "no such folder"),
+        (["--labels", "labels.jsonl"], "holds no labels"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert run(["observe", *arguments]) == 2
+    assert told in capsys.readouterr().err

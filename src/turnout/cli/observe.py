@@ -1,22 +1,30 @@
 """`turnout observe`: what each tool result of recorded conversations shows."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from turnout.cli import options, output
-
-if TYPE_CHECKING:
-    from turnout.conversation import Conversation
-    from turnout.signals import Observation
+from turnout.cli.exits import CommandError
+from turnout.cli.labelled import report
 
 
 def observe(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.jsonl", help="Conversations, one JSON object a line; - is stdin.")
-    ],
+        Path | None,
+        typer.Argument(metavar="[FILE.jsonl]", help="Conversations, one JSON object a line; - is stdin."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Labels of tool results, JSON lines: print how far observations agree."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="With --labels: where the collections lie (default: beside the labels)."),
+    ] = None,
+    by: Annotated[str, typer.Option(metavar="FIELD", help="With --labels: figures apart by a field of the rows.")] = "",
+    errors: Annotated[bool, typer.Option("--errors", help="With --labels: list what differs and why.")] = False,
     table: Annotated[bool, typer.Option("--table", help="Print a table for people instead of JSON lines.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -24,8 +32,20 @@ def observe(
 
     One JSON line per tool result, in order: the observation that signals and routers rest on. FILE holds `messages` in
     OpenAI chat form; tool messages may carry `is_error` and `returncode`.
+
+    With --labels it says how well observations agree with what people say of the same results: precision, recall and F1 of
+    each class with intervals, the confusion, tool kinds, windows.
     """
-    from turnout.evaluate.recordings import conversations
+    if labels is not None:
+        if file is not None:
+            raise CommandError("FILE.jsonl and --labels do not go together; --data says where the conversations lie")
+        report(labels, data, by, errors, as_json)
+        return
+    if data is not None or by or errors:
+        raise CommandError("--data, --by and --errors go with --labels")
+    if file is None:
+        raise CommandError("give FILE.jsonl, or --labels FILE")
+    from turnout.evaluate.recordings import conversations, observations
 
     rows = (
         (recorded.line, output.whole(seen))
@@ -37,31 +57,6 @@ def observe(
         return
     for line, seen in rows:
         output.emit({"conversation": line, **seen})
-
-
-def observations(conversation: "Conversation") -> "Iterator[Observation]":
-    """Every tool result of a conversation, in order, as it is seen when it is new: signals reach back to the last real user
-    turn and hold a bounded number, so the conversation is looked at before each user turn and whenever that number is full."""
-    import msgspec
-
-    from turnout.conversation import ToolResult
-    from turnout.signals import OBSERVED_AT_MOST, observe, real_user_text
-
-    messages = tuple(conversation.messages)
-    told = (-1, -1)
-    fresh = 0
-    for i in range(len(messages) + 1):
-        results = sum(isinstance(part, ToolResult) for part in messages[i].parts) if i < len(messages) else 0
-        ends = i == len(messages) or real_user_text(messages[i]) is not None
-        if fresh and (ends or fresh + max(results, 1) > OBSERVED_AT_MOST):
-            past = msgspec.structs.replace(conversation, messages=messages[:i], roles=tuple(conversation.roles[:i]))
-            for seen in observe(past).observations:
-                if (seen.message, seen.part) > told:
-                    told = (seen.message, seen.part)
-                    yield seen
-            fresh = 0
-        # A text may be a result too (agents without a tool role); counting it as one errs on the side of looking sooner.
-        fresh += max(results, 1 if i < len(messages) and messages[i].role == "user" else 0)
 
 
 def _table(rows: Any) -> None:
