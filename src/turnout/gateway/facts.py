@@ -2,6 +2,7 @@
 
 from turnout.gateway.config import Config
 from turnout.pricing import Prices, Rates
+from turnout.pricing.caching import caching_of
 from turnout.routing.core import TargetFacts, TargetName
 from turnout.upstream.target import Target
 
@@ -11,17 +12,21 @@ def facts(config: Config, prices: Prices | None = None) -> dict[TargetName, Targ
     prices = prices or Prices.load()
     found = {}
     for name, target in config.targets.items():
-        rates = rates_of(target, config, prices) or Rates()
+        priced = rates_of(target, config, prices)
+        rates = priced or Rates()
+        form = config.upstreams[target.upstream].format
         found[name] = TargetFacts(
             name=name,
             model=target.model,
-            format=config.upstreams[target.upstream].format,
+            format=form,
             context_window=target.context_window,
             capabilities=frozenset(target.capabilities) if target.capabilities is not None else None,
             input_price=rates.input,
             output_price=rates.output,
             cache_read_price=rates.cache_read,
             cache_write_price=rates.cache_write_5m,
+            rates=priced,
+            caching=caching_of(target.price_id or target.model, form, priced),
         )
     return found
 

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from turnout.conversation import Conversation, Edit, Format, Reply, Settings
 from turnout.errors import UpstreamFault
+from turnout.pricing.caching import Caching
+from turnout.pricing.rates import Rates
 from turnout.signals import Signals
 
 TargetName = NewType("TargetName", str)
@@ -79,7 +81,8 @@ class TargetFacts(Struct, frozen=True):
     """What a router may know of a target at this moment.
 
     `context_window`: tokens, None when unknown. `healthy`: False while the target is cooling down. Prices are USD per
-    million tokens, None when unpriced. `capabilities`: declared abilities (`tools`, `images` ...), None = undeclared.
+    million tokens, None when unpriced; `rates` holds them all, long-context tiers too. `caching`: the rules of its prompt cache,
+    None when nothing is known of one. `capabilities`: declared abilities (`tools`, `images` ...), None = undeclared.
     """
 
     name: TargetName
@@ -92,6 +95,8 @@ class TargetFacts(Struct, frozen=True):
     output_price: float | None = None
     cache_read_price: float | None = None
     cache_write_price: float | None = None
+    rates: Rates | None = None
+    caching: Caching | None = None
 
 
 class Failure(Struct, frozen=True):

@@ -12,6 +12,7 @@ import msgspec
 from turnout.conversation import Edit, Format, Instruction
 from turnout.conversation.edits import Effort
 from turnout.errors import UpstreamError
+from turnout.pricing.caching import caching_of
 from turnout.pricing.prices import Prices
 from turnout.pricing.rates import Rates
 from turnout.routing.core import TargetFacts, TargetName
@@ -121,7 +122,8 @@ class Model:
         self.headers = ((b"x-turnout-target", header_text(name)), (b"x-turnout-model", header_text(target.model)))
         self.health = Health()
         self._prices = prices
-        rates = self.rates(time.time()) or Rates()
+        priced = self.rates(time.time())
+        rates = priced or Rates()
         self.facts = TargetFacts(
             name=self.name,
             model=target.model,
@@ -132,6 +134,8 @@ class Model:
             output_price=rates.output,
             cache_read_price=rates.cache_read,
             cache_write_price=rates.cache_write_5m,
+            rates=priced,
+            caching=caching_of(target.price_id or target.model, upstream.format, priced),
         )
 
     def rates(self, at: float) -> Rates | None:
