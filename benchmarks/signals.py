@@ -1,103 +1,176 @@
-"""How well observations of single tool results agree with hand labels, and what observing a long turn costs.
+"""Signals against labels: Turnout and nemo-switchyard 0.3.0 side by side on the same inputs.
 
-    python benchmarks/signals.py [--misses] [FOLDER]
+    python benchmarks/signals.py [--sy VENV] [--out FOLDER] [FOLDER]
+    python benchmarks/signals.py --sample 300 --seed 1 [--all] [--ask | --draft] [FOLDER]
+    python benchmarks/signals.py --cost
 
-FOLDER holds `traces/labels_tool_results.jsonl` and the trajectories it points into; default: $TURNOUT_SHARED/data, else
-`../shared/data` beside the repository. Prints precision and recall of "something to correct" (capability or critical), of
-critical alone and of passed tests, the confusion of classes, and the agreement on tool kinds.
+FOLDER holds the recordings and `labels_tool_results.jsonl`, `labels_windows.jsonl`; default: `traces` in $TURNOUT_SHARED/data,
+else in `../shared/data` beside the repository. Labels of our own lie in `benchmarks/labels`; of those, the half `second` was
+not looked at while rules were written. Prints the figures as Markdown; `--out` also writes them as JSON and as a plot. Which
+labels Turnout misses, and why, says `turnout observe --labels FILE --data FOLDER --errors`.
+
+`--sample` draws tool results at random that nobody labelled and prints what Turnout calls a failure that matters, with call,
+excerpt and evidence, for reading by hand (`--all`: every result drawn). What a reader says goes to `benchmarks/labels/
+false_alarms.jsonl`: `--ask` asks for it result by result, `--draft` writes a line for each alarm not yet read, with the verdict
+`unread` to be replaced by `right`, `false_alarm` or `unclear`; `missed` is for results that should have been called one.
+
+`--cost` measures what observing a long turn costs.
 """
 
 import argparse
-import collections
-import gzip
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from turnout.conversation import Conversation, Message, Text, ToolCall, ToolResult
-from turnout.signals import Observation, observe
+import msgspec
+import signals_sample
+from signals_contenders import Verdicts, switchyard, turnout
+
+from turnout.errors import ConfigError
+from turnout.evaluate.agreement import MATTERING, MATTERS, Agreement, agreement
+from turnout.evaluate.labels import Labelled, labelled
+from turnout.evaluate.scores import Share, share
+from turnout.signals import observe
 from turnout.wire import CODECS
+
+LABELS = Path(__file__).resolve().parent / "labels"
+OURS = ("results.jsonl", "windows.jsonl")
+SHARED = ("labels_tool_results.jsonl", "labels_windows.jsonl")
+WITHHELD = ("returncode",)
+"""Recorders keep return codes beside results; no wire format carries them, and one contender could not be told."""
+
+WANTED = {
+    (MATTERING, "precision"): 0.93,
+    (MATTERING, "recall"): 0.88,
+    ("critical", "precision"): 0.8,
+    ("critical", "recall"): 0.8,
+    ("tests_passed", "precision"): 0.95,
+    ("tests_passed", "recall"): 0.9,
+    ("tool kind", "accuracy"): 0.95,
+    ("repeated", "F1"): 0.8,
+    ("spinning", "F1"): 0.8,
+}
 
 
 def default_folder() -> Path:
-    """Where the recorded data lies."""
+    """Where the recordings lie."""
     beside = Path(__file__).resolve().parents[1].parent / "shared"
-    return Path(os.environ.get("TURNOUT_SHARED", str(beside))) / "data"
+    return Path(os.environ.get("TURNOUT_SHARED", str(beside))) / "data" / "traces"
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON Lines file, gzipped or not."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+def label_sets(folder: Path) -> list[tuple[str, Labelled]]:
+    """The sets of labels by name: the shared ones, and each half of our own."""
+    found = [("shared", _both([labelled(folder / name, folder, WITHHELD) for name in SHARED]))]
+    ours = _both([labelled(LABELS / name, folder, WITHHELD) for name in OURS if (LABELS / name).exists()])
+    for half in sorted({str(one.row.get("split", "")) for one in (*ours.results, *ours.windows)}):
+        part = Labelled(
+            tuple(one for one in ours.results if str(one.row.get("split", "")) == half),
+            tuple(one for one in ours.windows if str(one.row.get("split", "")) == half),
+        )
+        found.append((f"new, {half} half" + (" (unseen)" if half == "second" else ""), part))
+    return found
 
 
-def messages_of(raw: list[dict[str, Any]]) -> tuple[Message, ...]:
-    """Recorded messages (Chat form with `is_error` and `returncode`) as a conversation's."""
-    made: list[Message] = []
-    for one in raw:
-        content = one.get("content")
-        text = content if isinstance(content, str) else json.dumps(content) if content else ""
-        if one["role"] == "tool":
-            code = one.get("returncode")
-            result = ToolResult(
-                one.get("tool_call_id") or "",
-                (Text(text),),
-                is_error=one.get("is_error"),
-                name=one.get("name"),
-                extra={} if code is None else {"returncode": code},
+def _both(parts: Sequence[Labelled]) -> Labelled:
+    return Labelled(tuple(x for p in parts for x in p.results), tuple(x for p in parts for x in p.windows))
+
+
+def report(sets: Sequence[tuple[str, Labelled]], venv: Path | None) -> dict[str, Any]:
+    """All figures, by set, question, measure and contender."""
+    names: list[str] = []
+    made = []
+    for name, read in sets:
+        said = [turnout(read), *([switchyard(read, venv)] if venv else [])]
+        names = [one.name for one in said]
+        agreements = [_agreement(read, one) for one in said]
+        rows: dict[tuple[str, str], dict[str, Share]] = {}
+        for one, agreed in zip(said, agreements, strict=True):
+            for question, measure, value in [*_questions(agreed), *_decisions(read, one)]:
+                rows.setdefault((question, measure), {})[one.name] = value
+        made.append({
+            "name": name,
+            "results": len(read.results),
+            "windows": len(read.windows),
+            "rows": [{"question": q, "measure": m, "shares": msgspec.to_builtins(s)} for (q, m), s in rows.items()],
+            "agreement": {one.name: msgspec.to_builtins(agreed) for one, agreed in zip(said, agreements, strict=True)},
+        })  # fmt: skip
+    return {"contenders": names, "intervals": "95 % Wilson score intervals", "sets": made}
+
+
+def _agreement(read: Labelled, said: Verdicts) -> Agreement:
+    return agreement(
+        list(zip((one.label for one in read.results), said.results, strict=True)),
+        list(zip((one.label for one in read.windows), said.windows, strict=True)),
+    )
+
+
+def _questions(agreed: Agreement) -> list[tuple[str, str, Share]]:
+    made = []
+    for question in (MATTERING, "critical", "tests_passed"):
+        one = agreed.scores[question]
+        made += [(question, "precision", one.precision), (question, "recall", one.recall), (question, "F1", one.f1)]
+    if agreed.kinds.of:
+        made.append(("tool kind", "accuracy", agreed.kinds))
+    for question, one in agreed.windows.items():
+        if one.labelled:
+            made += [(question, "precision", one.precision), (question, "recall", one.recall), (question, "F1", one.f1)]
+    return made
+
+
+def _decisions(read: Labelled, said: Verdicts) -> list[tuple[str, str, Share]]:
+    """How often the next turn goes to the capable model where the label calls for it, and where it does not."""
+    needed = [one.label.error_class in MATTERS for one in read.results if one.label.error_class is not None]
+    made = []
+    for how, decided in (("capable model, no memory", said.alone), ("capable model, in session", said.session)):
+        up = [x for x, one in zip(decided, read.results, strict=True) if one.label.error_class is not None]
+        chosen = [x for x, wanted in zip(up, needed, strict=True) if wanted]
+        others = [x for x, wanted in zip(up, needed, strict=True) if not wanted]
+        if needed:
+            made += [(how, "where needed", share(sum(chosen), len(chosen)))]
+            made += [(how, "elsewhere", share(sum(others), len(others)))]
+    return made
+
+
+def markdown(told: dict[str, Any]) -> str:
+    """The figures as tables."""
+    lines = []
+    for one in told["sets"]:
+        lines += [f"**{one['name']}**: {one['results']} results, {one['windows']} windows", ""]
+        lines += [
+            f"| | | {' | '.join(told['contenders'])} | wanted |",
+            "|---|---|" + "---|" * (len(told["contenders"]) + 1),
+        ]
+        before = ""
+        for row in one["rows"]:
+            cells = [_cell(row["shares"].get(name)) for name in told["contenders"]]
+            wanted = WANTED.get((row["question"], row["measure"]))
+            question = "" if row["question"] == before else row["question"]
+            before = row["question"]
+            lines.append(
+                f"| {question} | {row['measure']} | {' | '.join(cells)} | {'' if wanted is None else f'{wanted:.2f}'} |"
             )
-            made.append(Message("tool", (result,)))
-            continue
-        parts: list[Any] = [Text(text)] if text else []
-        for call in one.get("tool_calls") or []:
-            parts.append(ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"] or ""))
-        made.append(Message(one["role"], tuple(parts)))
-    return tuple(made)
+        lines.append("")
+        for name, agreed in one["agreement"].items():
+            lines += [f"{name}, labelled class by what it says:", "", *_confusion(agreed["confusion"]), ""]
+    return "\n".join(lines)
 
 
-def labelled(folder: Path) -> Iterator[tuple[dict[str, Any], Observation]]:
-    """Each label with the observation of its tool result, made within its trajectory."""
-    labels = list(rows(folder / "traces" / "labels_tool_results.jsonl"))
-    wanted = collections.defaultdict(list)
-    for label in labels:
-        wanted[label["file"]].append(label)
-    for file, of_file in wanted.items():
-        numbers = {label["row"] for label in of_file}
-        kept = {i: r for i, r in enumerate(rows(folder / "traces" / f"{file}.jsonl.gz")) if i in numbers}
-        for label in of_file:
-            upto = messages_of(kept[label["row"]]["messages"][: label["message_index"] + 1])
-            found = [o for o in observe(Conversation(upto)).observations if o.message == label["message_index"]]
-            if found:
-                yield label, found[-1]
+def _cell(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "not told apart"
+    if found["value"] is None:
+        return "none called" if not found["of"] else "-"
+    return f"{found['value']:.2f} [{found['low']:.2f} {found['high']:.2f}] {found['hits']}/{found['of']}"
 
 
-def scores(pairs: list[tuple[bool, bool]]) -> tuple[float, float, int]:
-    """Precision, recall and the number of positives of (label, prediction) pairs."""
-    hit = sum(1 for truth, said in pairs if truth and said)
-    said = sum(1 for _, said in pairs if said)
-    true = sum(1 for truth, _ in pairs if truth)
-    return (hit / said if said else 1.0), (hit / true if true else 1.0), true
-
-
-SERIOUS = ("capability", "critical")
-
-
-def table(found: list[tuple[dict[str, Any], Observation]]) -> dict[str, tuple[float, float, int]]:
-    """Precision, recall and positives by question."""
-    return {
-        "capability or critical": scores([(r["error_class"] in SERIOUS, o.error_class in SERIOUS) for r, o in found]),
-        "critical": scores([(r["error_class"] == "critical", o.error_class == "critical") for r, o in found]),
-        "informational": scores(
-            [(r["error_class"] == "informational", o.error_class == "informational") for r, o in found]
-        ),
-        "tests_passed": scores([(r["tests_passed"] is True, o.tests_passed is True) for r, o in found]),
-    }
+def _confusion(counts: dict[str, dict[str, int]]) -> list[str]:
+    names = list(counts)
+    rows = [f"| {truth} | {' | '.join(str(counts[truth][said]) for said in names)} |" for truth in names]
+    return [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names), *rows]
 
 
 def cost_us() -> tuple[float, float]:
@@ -133,35 +206,70 @@ def long_turn() -> bytes:
     return json.dumps({"model": "coder", "messages": messages}).encode()
 
 
-def main() -> None:
-    """Print the tables."""
+def sample(chosen: argparse.Namespace) -> None:
+    """Draw, show, ask; print the false-alarm rate."""
+    known = [*(chosen.folder / name for name in SHARED), *(LABELS / name for name in OURS)]
+    places = signals_sample.population(chosen.folder, signals_sample.labelled_places(known))
+    drawn = list(signals_sample.observed(chosen.folder, signals_sample.drawn(places, chosen.sample, chosen.seed)))
+    found = signals_sample.verdicts(chosen.verdicts)
+    shown = [(p, one) for p, one in drawn if chosen.all or one.seen.error_class in MATTERS]
+    if chosen.draft:
+        signals_sample.keep(chosen.verdicts, signals_sample.draft(drawn, found))
+    elif chosen.ask:
+        for number, (place, one) in enumerate(shown, 1):
+            if place not in found or found[place].verdict == "unread":
+                verdict = signals_sample.ask(number, one, place, chosen.excerpt)
+                if verdict is None:
+                    break
+                found[place] = verdict
+                signals_sample.keep(chosen.verdicts, found)
+    elif not chosen.quiet:
+        for number, (place, one) in enumerate(shown, 1):
+            print(signals_sample.show(number, one, found.get(place), chosen.excerpt))
+    told = signals_sample.figures(drawn, found)
+    print(f"\n{len(places)} unlabelled results, {len(drawn)} drawn with seed {chosen.seed}\n")
+    signals_sample.print_figures(told)
+    if chosen.out:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        (chosen.out / "false_alarms.json").write_text(json.dumps({"seed": chosen.seed, **told}, indent=1) + "\n")
+
+
+def main() -> int:
+    """Do what the command line says."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", nargs="?", type=Path, default=default_folder())
-    options.add_argument("--misses", action="store_true", help="list the results on which label and observation differ")
+    options.add_argument("--sy", type=Path, metavar="VENV", help="virtual environment with nemo-switchyard 0.3.0")
+    options.add_argument("--out", type=Path, metavar="FOLDER", help="write JSON and the plot (needs matplotlib) here")
     options.add_argument("--cost", action="store_true", help="measure the cost of observing a long turn")
+    options.add_argument("--sample", type=int, metavar="N", help="draw N unlabelled results for reading by hand")
+    options.add_argument("--seed", type=int, default=1, help="of the draw")
+    options.add_argument("--all", action="store_true", help="show every result drawn")
+    options.add_argument("--quiet", action="store_true", help="show none, only the rate")
+    options.add_argument("--excerpt", type=int, default=900, metavar="N", help="characters of call and result to show")
+    options.add_argument("--ask", action="store_true", help="ask for a verdict on each result shown that has none")
+    options.add_argument("--draft", action="store_true", help="write a line for each alarm without a verdict")
+    options.add_argument("--verdicts", type=Path, default=LABELS / "false_alarms.jsonl", metavar="FILE")
     chosen = options.parse_args()
     if chosen.cost:
         cold, warm = cost_us()
         print(f"99 KB turn of 120 messages: {cold:.0f} us first, {warm:.0f} us once its history is known")
-        return
-    found = list(labelled(chosen.folder))
-    print(f"{len(found)} labelled tool results\n")
-    print(f"{'':26s}{'precision':>10s}{'recall':>8s}{'positives':>11s}")
-    for name, (precision, recall, positives) in table(found).items():
-        print(f"{name:26s}{precision:10.2f}{recall:8.2f}{positives:11d}")
-    print("\nlabel -> observed")
-    confusion = collections.Counter((r["error_class"], o.error_class) for r, o in found)
-    for (truth, said), count in sorted(confusion.items()):
-        print(f"  {truth:14s} {said:14s} {count:4d}")
-    kinds = sum(r["tool_kind"] == o.kind for r, o in found)
-    print(f"\ntool kind: {kinds} of {len(found)} agree")
-    if chosen.misses:
-        for r, o in found:
-            wrong = r["error_class"] != o.error_class or (r["tests_passed"] is True) != (o.tests_passed is True)
-            if wrong or r["tool_kind"] != o.kind:
-                said = f"{o.error_class}:{o.error_kind}/{o.kind}/{o.tests_passed} [{o.status} by {o.evidence}]"
-                print(f"{r['id']} {r['error_class']}/{r['tool_kind']}/{r['tests_passed']} -> {said}")
-                print(f"     {o.evidence_text!r:.100} | {r['args'][:80]!r} ({r['note']})")
+        return 0
+    try:
+        if chosen.sample:
+            sample(chosen)
+            return 0
+        told = report(label_sets(chosen.folder), chosen.sy)
+    except (ConfigError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(markdown(told))
+    if chosen.out:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        (chosen.out / "signals.json").write_text(json.dumps(told, indent=1) + "\n")
+        from signals_plot import plot
+
+        plot(told, WANTED, chosen.out)
+    return 0
 
 
 if __name__ == "__main__":

@@ -180,6 +180,9 @@ def test_figures_come_apart_by_a_field(tmp_path: Path, capsys: pytest.CaptureFix
     }  # fmt: skip
     assert run(["observe", "--labels", file, "--by", "team"]) == 0
     assert f"{file}, team red: 1 results" in capsys.readouterr().out
+    assert run(["observe", "--labels", file, "--where", "team=blue", "--json"]) == 0
+    (told,) = printed(capsys)
+    assert (told["results"], told["window_count"]) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +194,8 @@ def test_figures_come_apart_by_a_field(tmp_path: Path, capsys: pytest.CaptureFix
         (["--labels", "absent.jsonl"], "absent.jsonl"),
         (["--labels", "labels.jsonl", "--data", "absent"], "no such folder"),
         (["--labels", "labels.jsonl"], "holds no labels"),
+        (["--labels", "labels.jsonl", "--where", "team=green"], "holds no labels with team=green"),
+        (["--labels", "labels.jsonl", "--where", "team"], "expected FIELD=VALUE"),
     ],
 )
 def test_what_cannot_be_done_is_said(

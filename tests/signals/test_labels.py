@@ -1,22 +1,9 @@
 """Observations agree with hand labels of recorded tool results at least as well as stated."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 from tests.recorded import needs_recordings, shared
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_signals", ROOT / "benchmarks" / "signals.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from turnout.evaluate.agreement import agreement, said_by_turnout
+from turnout.evaluate.labels import labelled
 
 FLOORS = {
     # question: precision, recall
@@ -29,13 +16,12 @@ FLOORS = {
 
 @needs_recordings
 def test_agreement_with_hand_labels() -> None:
-    module = benchmark()
     folder = shared()
     assert folder is not None
-    found = list(module.labelled(folder / "data"))
-    assert len(found) >= 80
-    for question, (precision, recall, _) in module.table(found).items():
-        floor = FLOORS[question]
-        assert precision >= floor[0], question
-        assert recall >= floor[1], question
-    assert sum(r["tool_kind"] == o.kind for r, o in found) >= 0.98 * len(found)
+    read = labelled(folder / "data" / "traces" / "labels_tool_results.jsonl")
+    assert len(read.results) >= 80
+    found = agreement([(one.label, said_by_turnout(one)) for one in read.results])
+    for question, (precision, recall) in FLOORS.items():
+        assert (found.scores[question].precision.value or 0) >= precision, question
+        assert (found.scores[question].recall.value or 0) >= recall, question
+    assert (found.kinds.value or 0) >= 0.98

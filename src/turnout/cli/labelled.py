@@ -18,15 +18,20 @@ _SHOWN = 300
 """Characters of a call's arguments that a miss shows."""
 
 
-def report(file: Path, folder: Path | None, by: str, errors: bool, as_json: bool) -> None:
+def report(file: Path, folder: Path | None, by: str, where: str, errors: bool, as_json: bool) -> None:
     """Print the agreement of a label file with what is observed, and with `errors` every miss."""
     from turnout.evaluate.labels import labelled
 
     if folder is not None and not folder.is_dir():
         raise CommandError(f"--data {folder}: no such folder")
+    field, is_equal, value = where.partition("=")
+    if where and not is_equal:
+        raise CommandError(f"--where {where}: expected FIELD=VALUE")
     read = labelled(file, folder)
+    if where:
+        read = _part(read, field, value)
     if not read.results and not read.windows:
-        raise CommandError(f"{file}: holds no labels")
+        raise CommandError(f"{file}: holds no labels" + (f" with {where}" if where else ""))
     groups = {name: _agreement(part) for name, part in _groups(read, by)}
     misses = [*_missed_results(read.results), *_missed_windows(read.windows)] if errors else []
     if as_json:
@@ -46,21 +51,22 @@ def report(file: Path, folder: Path | None, by: str, errors: bool, as_json: bool
 
 def _groups(read: "Labelled", by: str) -> "Iterator[tuple[str, Labelled]]":
     """The labels, apart by the value of a field of their rows."""
-    from turnout.evaluate.labels import Labelled
-
     if not by:
         yield "", read
         return
     rows = [*(one.row for one in read.results), *(one.row for one in read.windows)]
-    values = sorted({str(row.get(by, "")) for row in rows})
-    for value in values:
-        yield (
-            value or "(none)",
-            Labelled(
-                tuple(one for one in read.results if str(one.row.get(by, "")) == value),
-                tuple(one for one in read.windows if str(one.row.get(by, "")) == value),
-            ),
-        )
+    for value in sorted({str(row.get(by, "")) for row in rows}):
+        yield value or "(none)", _part(read, by, value)
+
+
+def _part(read: "Labelled", field: str, value: str) -> "Labelled":
+    """The labels whose rows have that value."""
+    from turnout.evaluate.labels import Labelled
+
+    return Labelled(
+        tuple(one for one in read.results if str(one.row.get(field, "")) == value),
+        tuple(one for one in read.windows if str(one.row.get(field, "")) == value),
+    )
 
 
 def _agreement(read: "Labelled") -> "Agreement":

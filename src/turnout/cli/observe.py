@@ -24,6 +24,9 @@ def observe(
         typer.Option(metavar="FOLDER", help="With --labels: where the collections lie (default: beside the labels)."),
     ] = None,
     by: Annotated[str, typer.Option(metavar="FIELD", help="With --labels: figures apart by a field of the rows.")] = "",
+    where: Annotated[
+        str, typer.Option(metavar="FIELD=VALUE", help="With --labels: only rows whose field has this value.")
+    ] = "",
     errors: Annotated[bool, typer.Option("--errors", help="With --labels: list what differs and why.")] = False,
     table: Annotated[bool, typer.Option("--table", help="Print a table for people instead of JSON lines.")] = False,
     as_json: options.AsJson = False,
@@ -39,10 +42,10 @@ def observe(
     if labels is not None:
         if file is not None:
             raise CommandError("FILE.jsonl and --labels do not go together; --data says where the conversations lie")
-        report(labels, data, by, errors, as_json)
+        report(labels, data, by, where, errors, as_json)
         return
-    if data is not None or by or errors:
-        raise CommandError("--data, --by and --errors go with --labels")
+    if data is not None or by or where or errors:
+        raise CommandError("--data, --by, --where and --errors go with --labels")
     if file is None:
         raise CommandError("give FILE.jsonl, or --labels FILE")
     from turnout.evaluate.recordings import conversations, observations

@@ -52,7 +52,8 @@ class WindowLabel(Struct, frozen=True):
 class LabelledResult(Struct, frozen=True):
     """A label, the observation of the result it speaks of, made within its conversation, and the call's arguments.
 
-    `place`: where the result is, for people. `row`: the row as it stands in the label file.
+    `place`: where the result is, for people. `row`: the row as it stands in the label file. `conversation`: the whole of it,
+    beyond the result too.
     """
 
     place: str
@@ -60,6 +61,7 @@ class LabelledResult(Struct, frozen=True):
     label: ResultLabel
     seen: Observation
     call: str
+    conversation: Conversation
 
 
 class LabelledWindow(Struct, frozen=True):
@@ -69,6 +71,7 @@ class LabelledWindow(Struct, frozen=True):
     row: Row
     label: WindowLabel
     seen: tuple[Observation, ...]
+    conversation: Conversation
 
 
 class Labelled(Struct, frozen=True):
@@ -135,10 +138,15 @@ def _result(row: Row, line: int, collections: Collections) -> LabelledResult:
         if not place.own:
             raise ValueError("`message_index` is missing: which message of that conversation is meant")
         at = len(place.conversation.roles) - 1
-    seen = [o for o in observe(_upto(place.conversation, at)).observations if o.message == at]
+    return observed_at(place.conversation, place.name, at, row, label)
+
+
+def observed_at(conversation: Conversation, name: str, at: int, row: Row, label: ResultLabel) -> LabelledResult:
+    """What is observed of the result in message `at` of the conversation called `name`. Raises ValueError when it holds none."""
+    seen = [o for o in observe(_upto(conversation, at)).observations if o.message == at]
     if not seen:
-        raise ValueError(f"{place.name} holds no tool result in message {at}; `message_index` counts `messages` from 0")
-    return LabelledResult(f"{place.name}:{at}", row, label, seen[-1], _call_of(place.conversation, seen[-1]))
+        raise ValueError(f"{name} holds no tool result in message {at}; `message_index` counts `messages` from 0")
+    return LabelledResult(f"{name}:{at}", row, label, seen[-1], _call_of(conversation, seen[-1]), conversation)
 
 
 def _window(row: Row, line: int, collections: Collections) -> LabelledWindow:
@@ -157,7 +165,7 @@ def _window(row: Row, line: int, collections: Collections) -> LabelledWindow:
     missing = sorted(set(indices) - {o.message for o in seen})
     if missing:
         raise ValueError(f"{place.name} holds no tool result in message {missing[0]}; `message_indices` count from 0")
-    return LabelledWindow(f"{place.name}:{indices[0]}-{indices[-1]}", row, label, seen)
+    return LabelledWindow(f"{place.name}:{indices[0]}-{indices[-1]}", row, label, seen, place.conversation)
 
 
 def _place(row: Row, line: int, collections: Collections) -> _Place:

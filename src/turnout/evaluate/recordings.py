@@ -89,6 +89,14 @@ def _informed(message: Message, known: dict[str, Any]) -> Message:
     return msgspec.structs.replace(message, parts=tuple(parts))
 
 
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON Lines file, gzipped or not, as they stand."""
+    with _opened(path) as lines:
+        for line in lines:
+            if line.strip():
+                yield msgspec.json.decode(line, type=dict[str, Any])
+
+
 def observations(conversation: Conversation) -> Iterator[Observation]:
     """Every tool result of a conversation, in order, as it is seen when it is new.
 
