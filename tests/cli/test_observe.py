@@ -205,3 +205,37 @@ def test_what_cannot_be_done_is_said(
     monkeypatch.chdir(tmp_path)
     assert run(["observe", *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+CONFIG = """
+[upstreams.local]
+format = "openai_chat"
+base_url = "http://127.0.0.1:8000/v1"
+[targets.small]
+upstream = "local"
+model = "small-model"
+[routes.coder]
+type = "passthrough"
+target = "small"
+[[signals.patterns]]
+match = "^quota of .* exhausted"
+class = "critical"
+kind = "quota_exhausted"
+"""
+
+
+def test_a_configuration_says_what_ones_own_tools_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "turnout.toml"
+    config.write_text(CONFIG)
+    told = "quota of the month exhausted"
+    file = written(tmp_path, [{"role": "user", "content": "Go."}, call(1, "./deploy"), result(1, told, returncode=0)])
+    label = labels(
+        tmp_path, {"tool": "bash", "args": {"command": "./deploy"}, "result": told, "error_class": "critical"}
+    )
+    seen = []
+    for more in ([], ["--config", str(config)]):
+        assert run(["observe", str(file), *more]) == 0
+        seen.append(printed(capsys)[0]["error_class"])
+        assert run(["observe", "--labels", label, "--json", *more]) == 0
+        seen.append(printed(capsys)[0]["scores"]["critical"]["right"])  # type: ignore[index]
+    assert seen == ["none", 0, "critical", 1]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from turnout.evaluate.agreement import Agreement
     from turnout.evaluate.labels import Labelled, LabelledResult, LabelledWindow
     from turnout.evaluate.scores import Score
+    from turnout.signals import Vocabulary
 
 INTERVALS = "95 % intervals are Wilson score intervals, for F1 through the share right / (right + false + missed)."
 NONE_LEFT = "no label and observation differ"
@@ -18,7 +19,9 @@ _SHOWN = 300
 """Characters of a call's arguments that a miss shows."""
 
 
-def report(file: Path, folder: Path | None, by: str, where: str, errors: bool, as_json: bool) -> None:
+def report(
+    file: Path, folder: Path | None, vocabulary: "Vocabulary", by: str, where: str, errors: bool, as_json: bool
+) -> None:
     """Print the agreement of a label file with what is observed, and with `errors` every miss."""
     from turnout.evaluate.labels import labelled
 
@@ -27,7 +30,7 @@ def report(file: Path, folder: Path | None, by: str, where: str, errors: bool, a
     field, is_equal, value = where.partition("=")
     if where and not is_equal:
         raise CommandError(f"--where {where}: expected FIELD=VALUE")
-    read = labelled(file, folder)
+    read = labelled(file, folder, vocabulary=vocabulary)
     if where:
         read = _part(read, field, value)
     if not read.results and not read.windows:

@@ -1,13 +1,16 @@
 """`turnout observe`: what each tool result of recorded conversations shows."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from turnout.cli import options, output
 from turnout.cli.exits import CommandError
 from turnout.cli.labelled import report
+
+if TYPE_CHECKING:
+    from turnout.signals import Vocabulary
 
 
 def observe(
@@ -28,6 +31,10 @@ def observe(
         str, typer.Option(metavar="FIELD=VALUE", help="With --labels: only rows whose field has this value.")
     ] = "",
     errors: Annotated[bool, typer.Option("--errors", help="With --labels: list what differs and why.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="CONFIG", help="Configuration file whose [signals] say what your tools mean."),
+    ] = None,
     table: Annotated[bool, typer.Option("--table", help="Print a table for people instead of JSON lines.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -42,7 +49,7 @@ def observe(
     if labels is not None:
         if file is not None:
             raise CommandError("FILE.jsonl and --labels do not go together; --data says where the conversations lie")
-        report(labels, data, by, where, errors, as_json)
+        report(labels, data, vocabulary(config), by, where, errors, as_json)
         return
     if data is not None or by or where or errors:
         raise CommandError("--data, --by, --where and --errors go with --labels")
@@ -50,16 +57,28 @@ def observe(
         raise CommandError("give FILE.jsonl, or --labels FILE")
     from turnout.evaluate.recordings import conversations, observations
 
+    known = vocabulary(config)
     rows = (
         (recorded.line, output.whole(seen))
         for recorded in conversations(file)
-        for seen in observations(recorded.conversation)
+        for seen in observations(recorded.conversation, known)
     )
     if table and not as_json:
         _table(rows)
         return
     for line, seen in rows:
         output.emit({"conversation": line, **seen})
+
+
+def vocabulary(config: Path | None) -> "Vocabulary":
+    """What a configuration adds to the built-in knowledge of tools; None = nothing."""
+    from turnout.signals import BUILT_IN, Vocabulary
+
+    if config is None:
+        return BUILT_IN
+    from turnout.gateway.config import load
+
+    return Vocabulary(load(config, None).signals)
 
 
 def _table(rows: Any) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from turnout.conversation import Conversation, ToolCall, ToolResult
 from turnout.errors import ClientError, ConfigError
 from turnout.evaluate.recordings import Collections, observations
-from turnout.signals import ErrorClass, Observation, ToolKind, observe
+from turnout.signals import BUILT_IN, ErrorClass, Observation, ToolKind, Vocabulary, observe
 
 Row: TypeAlias = dict[str, Any]
 
@@ -81,10 +81,13 @@ class Labelled(Struct, frozen=True):
     windows: tuple[LabelledWindow, ...] = ()
 
 
-def labelled(file: Path, folder: Path | None = None, withhold: Sequence[str] = ()) -> Labelled:
+def labelled(
+    file: Path, folder: Path | None = None, withhold: Sequence[str] = (), vocabulary: Vocabulary = BUILT_IN
+) -> Labelled:
     """The labels of `file` with what is observed at their places. `folder`: where the collections lie (None: beside the file).
 
     `withhold`: names of what recorders know beside a result (`returncode`, `is_error`) that is not to be looked at.
+    `vocabulary`: an operator's tools and patterns beside the built-in ones.
     Raises ConfigError with file and line for a row that is no label or points nowhere.
     """
     rows = list(label_rows(file))
@@ -94,9 +97,9 @@ def labelled(file: Path, folder: Path | None = None, withhold: Sequence[str] = (
     for line, row in rows:
         try:
             if _is_window(row):
-                windows.append(_window(row, line, collections))
+                windows.append(_window(row, line, collections, vocabulary))
             else:
-                results.append(_result(row, line, collections))
+                results.append(_result(row, line, collections, vocabulary))
         except (msgspec.ValidationError, msgspec.DecodeError, ClientError, ValueError) as error:
             raise ConfigError(str(error), file=str(file), line=line) from None
     return Labelled(tuple(results), tuple(windows))
@@ -128,7 +131,7 @@ class _Place(Struct, frozen=True):
     own: bool
 
 
-def _result(row: Row, line: int, collections: Collections) -> LabelledResult:
+def _result(row: Row, line: int, collections: Collections, vocabulary: Vocabulary) -> LabelledResult:
     label = msgspec.convert(row, ResultLabel)
     if label == ResultLabel(note=label.note):
         raise ValueError("labels nothing; give `error_class`, `tool_kind` or `tests_passed`")
@@ -138,18 +141,25 @@ def _result(row: Row, line: int, collections: Collections) -> LabelledResult:
         if not place.own:
             raise ValueError("`message_index` is missing: which message of that conversation is meant")
         at = len(place.conversation.roles) - 1
-    return observed_at(place.conversation, place.name, at, row, label)
+    return observed_at(place.conversation, place.name, at, row, label, vocabulary)
 
 
-def observed_at(conversation: Conversation, name: str, at: int, row: Row, label: ResultLabel) -> LabelledResult:
+def observed_at(
+    conversation: Conversation,
+    name: str,
+    at: int,
+    row: Row,
+    label: ResultLabel,
+    vocabulary: Vocabulary = BUILT_IN,
+) -> LabelledResult:
     """What is observed of the result in message `at` of the conversation called `name`. Raises ValueError when it holds none."""
-    seen = [o for o in observe(_upto(conversation, at)).observations if o.message == at]
+    seen = [o for o in observe(_upto(conversation, at), vocabulary).observations if o.message == at]
     if not seen:
         raise ValueError(f"{name} holds no tool result in message {at}; `message_index` counts `messages` from 0")
     return LabelledResult(f"{name}:{at}", row, label, seen[-1], _call_of(conversation, seen[-1]), conversation)
 
 
-def _window(row: Row, line: int, collections: Collections) -> LabelledWindow:
+def _window(row: Row, line: int, collections: Collections, vocabulary: Vocabulary) -> LabelledWindow:
     label = msgspec.convert(row, WindowLabel)
     place = _place(row, line, collections)
     found = row.get("message_indices") if "messages" in row or not place.own else None
@@ -161,7 +171,7 @@ def _window(row: Row, line: int, collections: Collections) -> LabelledWindow:
     if not indices:
         raise ValueError("the window holds no call")
     # A user turn may stand inside the window: observed as a whole, what came before it would be out of sight.
-    seen = tuple(o for o in observations(_upto(place.conversation, indices[-1])) if o.message in indices)
+    seen = tuple(o for o in observations(_upto(place.conversation, indices[-1]), vocabulary) if o.message in indices)
     missing = sorted(set(indices) - {o.message for o in seen})
     if missing:
         raise ValueError(f"{place.name} holds no tool result in message {missing[0]}; `message_indices` count from 0")

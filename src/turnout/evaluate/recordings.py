@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from turnout.conversation import Conversation, Lazy, Message, Settings, ToolResult
 from turnout.errors import ClientError, ConfigError
-from turnout.signals import OBSERVED_AT_MOST, Observation, observe, real_user_text
+from turnout.signals import BUILT_IN, OBSERVED_AT_MOST, Observation, Vocabulary, observe, real_user_text
 from turnout.wire import CODECS
 
 _KNOWN = ("is_error", "returncode")
@@ -97,7 +97,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
                 yield msgspec.json.decode(line, type=dict[str, Any])
 
 
-def observations(conversation: Conversation) -> Iterator[Observation]:
+def observations(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN) -> Iterator[Observation]:
     """Every tool result of a conversation, in order, as it is seen when it is new.
 
     Signals reach back to the last real user turn and hold a bounded number, so the conversation is looked at before each user
@@ -111,7 +111,7 @@ def observations(conversation: Conversation) -> Iterator[Observation]:
         ends = i == len(messages) or real_user_text(messages[i]) is not None
         if fresh and (ends or fresh + max(results, 1) > OBSERVED_AT_MOST):
             past = msgspec.structs.replace(conversation, messages=messages[:i], roles=tuple(conversation.roles[:i]))
-            for seen in observe(past).observations:
+            for seen in observe(past, vocabulary).observations:
                 if (seen.message, seen.part) > told:
                     told = (seen.message, seen.part)
                     yield seen
