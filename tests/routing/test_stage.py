@@ -186,9 +186,9 @@ def test_scores_reach_exactly_one_on_each_side() -> None:
 
 
 def capable_story() -> Story:
-    story = Story()
-    for i in range(5):
-        story.bash(f"cat {i}", str(i), 0).bash(f"cat {i}{i}", str(i), 0)
+    story = Story().bash("python x.py", TRACEBACK.format("z"), 1)
+    for i in range(24):
+        story.bash(f"cat {i}", str(i), 0)
     for i in range(3):
         story.bash(f"python {'abc'[i]}.py", TRACEBACK.format("abc"[i]), 1)
     return story

@@ -323,7 +323,7 @@ def test_a_failure_that_comes_back_outside_the_window_is_found() -> None:
         for j in range(3):
             story.call("Read", {"file_path": f"/app/{i}{j}.py"}, str(i * 10 + j))
     story.bash("python x.py", TRACEBACK, 1)
-    assert progress(observe(story.conversation), 3).repeated == 3
+    assert progress(observe(story.conversation), 3).repeated == 4
 
 
 def test_fewer_failing_tests_are_progress_even_when_red() -> None:
@@ -343,7 +343,8 @@ def test_failing_tests_that_are_worked_off_are_no_repeated_failure() -> None:
     seen = progress(observe(story.conversation), 3)
     assert (seen.repeated, seen.failures, seen.severity) == (0, 1, 0.3)
     grown = progress(observe(story.bash("pytest -q", "12 failed in 1.00s", 1).conversation), 3)
-    assert (grown.repeated, grown.failures, grown.severity) == (3, 3, 0.7)
+    assert (grown.repeated, grown.failures, grown.severity) == (0, 2, 0.7)
+    assert seen.trend > 0 > grown.trend
 
 
 def test_production_is_successful_change_only() -> None:

@@ -55,12 +55,18 @@ class StageMemory(State, frozen=True):
 def score(p: Progress) -> float:
     """Evidence in [-1, 1], positive for the capable tier.
 
-    raw = severity / 0.7 (at most 1) + persistence + the larger of spinning and exploring - production - tests passed;
+    raw = severity / 0.7 (at most 1) + persistence + the largest of spinning, exploring and stall - production - tests passed;
     score = tanh(0.4 raw) / tanh(0.4 limit), where limit is the most raw can be on that side: 3 up, 2 down. So each side
     reaches exactly 1, and both tiers are reachable at every threshold. One hard failure alone scores 0.46, two 0.64 and up,
     a hard failure in a stall 0.80; a window of nothing but verified changes -0.57, with green tests -1.
     """
-    raw = min(p.severity / 0.7, 1.0) + p.persistence + max(p.spinning, p.exploring) - p.production - p.tests_passed
+    raw = (
+        min(p.severity / 0.7, 1.0)
+        + p.persistence
+        + max(p.spinning, p.exploring, p.stall)
+        - p.production
+        - p.tests_passed
+    )
     return max(-1.0, min(1.0, math.tanh(GAIN * raw) / math.tanh(GAIN * (UP if raw > 0 else DOWN))))
 
 

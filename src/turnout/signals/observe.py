@@ -5,30 +5,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
-from turnout.conversation import Conversation, Lazy, Message, Opaque, Part, Text, ToolCall, ToolResult
+from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, ToolCall, ToolResult
+from turnout.signals.asked import asks_to_look, only_looks
+from turnout.signals.course import Course
+from turnout.signals.feedback import complains
 from turnout.signals.harness import COMPACTION_ITEMS, is_compaction, real_user_text, tool_of_text_result
+from turnout.signals.history import Facts, Unit, history_of
 from turnout.signals.items import call_of, result_of
 from turnout.signals.memo import Memo
-from turnout.signals.observation import OBSERVED_AT_MOST, Observation, Signals
-from turnout.signals.retries import with_retries
-from turnout.signals.tools import UNKNOWN, Action, read_call
-from turnout.signals.verdict import judge
+from turnout.signals.observation import DEEP, Signals
+from turnout.signals.tools import read_call
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
-
-class _Facts(Struct, frozen=True):
-    """What a message contributes. `results`: part index, call id and tool name of each result it carries."""
-
-    said: bool = False
-    compacted: bool = False
-    calls: tuple[tuple[str, Action], ...] = ()
-    results: tuple[tuple[int, str, str], ...] = ()
-    block: Action | None = None
-
-
-_NOTHING = _Facts()
+_NOTHING = Facts()
 _RESULT_KEY = re.compile(rb'"tool_use_id"\s*:')
 """A key that only results have: inside texts its quotes are escaped."""
 _BLOCK = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\n(.*?)\n?```", re.DOTALL)
@@ -43,9 +33,10 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
     roles, messages = conversation.roles, conversation.messages
     raw, text_of = _source_of(messages)
     dialect = conversation.format
-    read: Memo[_Facts] = vocabulary.read
-    units: list[tuple[int, Any, _Facts]] = []
-    compacted = False
+    read: Memo[Facts] = vocabulary.read
+    units: list[Unit] = []
+    compacted_at: int | None = None
+    said: Facts | None = None
     boundary = -1
     for i in range(len(roles) - 1, -1, -1):
         role = roles[i]
@@ -62,22 +53,39 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
             facts = _facts(messages[i], vocabulary)
             if digest is not None:
                 read.put(digest, facts)
-        compacted = compacted or facts.compacted
+        if facts.compacted and compacted_at is None:
+            compacted_at = i
         if facts.said:
-            boundary = i
+            boundary, said = i, facts
             break
         if facts is not _NOTHING:
-            units.append((i, digest, facts))
+            units.append(Unit(i, digest, facts))
     units.reverse()
     depth = _runs(roles, boundary + 1)
+    earlier = 0 if boundary < 0 else _runs(roles, 0, boundary)
+    observations, course = history_of(units, messages, vocabulary, agent).answer()
     return Signals(
-        observations=with_retries(_observed(messages, units, vocabulary, agent)),
+        observations=observations,
         depth=depth,
-        assistant_turns=depth if boundary < 0 else depth + _runs(roles, 0, boundary),
+        assistant_turns=depth + earlier,
         user_turn=depth == 0 and boundary >= 0,
-        compacted=compacted,
-        results=sum(len(f.results) for _, _, f in units) + _results_before(roles, raw, text_of, messages, boundary),
+        compacted=compacted_at is not None,
+        results=course.results + _results_before(roles, raw, text_of, messages, boundary),
+        course=course if observations else None,
+        said_at=boundary if said is not None else None,
+        # Nothing can be wrong still before anything was done.
+        complaint=said is not None and said.complaint and earlier > 0,
+        compacted_at=compacted_at,
+        since_compaction=None if compacted_at is None else _runs(roles, compacted_at + 1),
+        reads_only=_reads_only(conversation, said, depth, course),
     )
+
+
+def _reads_only(conversation: Conversation, said: Facts | None, depth: int, course: Course) -> bool:
+    """Whether nothing is to be changed: the user asks to look, or no tool could. The tools are looked at only when it matters."""
+    if course.attempted:
+        return False
+    return (said is not None and said.looks) or (depth >= DEEP and course.troubled and only_looks(conversation))
 
 
 _TextOf: TypeAlias = Callable[[Any], Any]
@@ -106,7 +114,7 @@ def _runs(roles: Sequence[str], begin: int, end: int | None = None) -> int:
     return count
 
 
-def _facts(message: Message, vocabulary: Vocabulary) -> _Facts:
+def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
     parts = message.parts
     calls = tuple(
         (call.id, read_call(call.name, call.arguments, call.namespace, vocabulary))
@@ -120,70 +128,29 @@ def _facts(message: Message, vocabulary: Vocabulary) -> _Facts:
     )
     if message.role == "assistant":
         if calls or results:
-            return _Facts(calls=calls, results=results)
+            return Facts(calls=calls, results=results)
         blocks = _BLOCK.findall(message.text) if parts else ()
         if blocks:
-            return _Facts(block=read_call("bash", blocks[-1], None, vocabulary))
-        return _Facts(compacted=True) if _compaction_item(message) else _NOTHING
+            return Facts(block=read_call("bash", blocks[-1], None, vocabulary))
+        return Facts(compacted=True) if _compaction_item(message) else _NOTHING
     if message.role == "tool":
-        return _Facts(results=results)
+        return Facts(results=results)
     compacted = any(isinstance(p, Text) and is_compaction(p.text) for p in parts) or _compaction_item(message)
-    said = real_user_text(message) is not None
+    text = real_user_text(message)
+    said = text is not None
     if not said and not results:
         results = tuple(
             (at, "", tool)
             for at, p in enumerate(parts)
             if isinstance(p, Text) and (tool := tool_of_text_result(p.text[:160].lstrip().lower())) is not None
         )
-    return _Facts(said, compacted, calls, results) if said or compacted or results or calls else _NOTHING
+    if text:
+        return Facts(True, compacted, calls, results, complaint=complains(text), looks=asks_to_look(text))
+    return Facts(said, compacted, calls, results) if said or compacted or results or calls else _NOTHING
 
 
 def _compaction_item(message: Message) -> bool:
     return any(isinstance(p, Opaque) and p.type in COMPACTION_ITEMS for p in message.parts)
-
-
-def _observed(
-    messages: Sequence[Message], units: Sequence[tuple[int, Any, _Facts]], vocabulary: Vocabulary, agent: str
-) -> tuple[Observation, ...]:
-    """The newest results among `units`, each paired with its call."""
-    actions: dict[str, Action] = {}
-    block: Action | None = None
-    pairs: list[tuple[int, Any, int, Action]] = []
-    for i, digest, facts in units:
-        for call_id, action in facts.calls:
-            actions[call_id] = action
-        if facts.block is not None:
-            block = facts.block
-        for at, call_id, name in facts.results:
-            known = actions.get(call_id) if call_id else block
-            if known is None:
-                known = _named(name, vocabulary)
-            pairs.append((i, digest, at, known))
-    judged = vocabulary.judged
-    observations = []
-    for i, digest, at, action in pairs[-OBSERVED_AT_MOST:]:
-        key = (i, at, digest, action.call or action.tool, agent) if digest is not None else None
-        seen = judged.get(key) if key is not None else None
-        if seen is None:
-            seen = judge(action, _result(messages[i].parts[at]), i, at, vocabulary, agent)
-            if key is not None:
-                judged.put(key, seen)
-        observations.append(seen)
-    return tuple(observations)
-
-
-def _result(part: Part) -> ToolResult:
-    if isinstance(part, ToolResult):
-        return part
-    found = result_of(part) if isinstance(part, Opaque) else None
-    return found or ToolResult("", (part,))
-
-
-def _named(name: str, vocabulary: Vocabulary) -> Action:
-    """The action behind a result whose call is not there: known by the tool's name only."""
-    if not name or name == "?":
-        return UNKNOWN
-    return msgspec.structs.replace(read_call(name, "", None, vocabulary), call="")
 
 
 def _results_before(

@@ -1,28 +1,34 @@
-"""What the newest results amount to: how bad, whether anything moves, whether it works."""
+"""The signals that routers decide by: how bad it is, whether anything moves, whether it works, and where that is seen."""
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from turnout.signals.course import Place, TestRun
-from turnout.signals.observation import Observation, Signals, ToolKind
+from turnout.signals.course import (
+    BARREN,
+    CHANGED,
+    CITED_AT_MOST,
+    LEVELS,
+    WAITING,
+    WEIGHT,
+    Course,
+    Mark,
+    Place,
+    TestRun,
+)
+from turnout.signals.observation import DEEP, Observation, Signals, ToolKind
+from turnout.signals.spinning import SPAN, barren, working
+from turnout.signals.task import Task
+from turnout.signals.trend import trend
 
-SEVERITY: dict[str, float] = {"none": 0.0, "informational": 0.0, "capability": 0.7, "critical": 1.0}
-"""Severity of an error class: 0.7 is hard, 1.0 critical."""
+PATIENCE, STALLED = 6, 24
+"""Results without a move up to which nothing is said, and at which a stall is complete."""
 
-SOFT = 0.3
-SOFT_KINDS = frozenset({"edit_failed", "usage", "exit_nonzero", "no_such_file", "lint", "permission_denied"})
-"""Kinds that are everyday friction the first time: soft, and hard when they come again."""
+COMPACTION_FADES, COMPLAINT_FADES = 4, 8
+"""Assistant turns after which a compaction, and a user's complaint, count no more."""
 
-LOOKED_BACK = 12
-"""Results in which the same failure is looked for, beyond the window."""
-
-WAITS_AT_MOST = 5
-"""Waiting for something more often than this is no longer patience."""
-
-DEEP = 8
-"""Assistant turns since the last real user turn from which a lack of progress counts."""
-
+_LOOKING = frozenset({"read", "search"})
 _INFORMING = frozenset({"read", "search", "plan"})
 _CHANGING = frozenset({"write", "edit"})
 
@@ -67,154 +73,181 @@ class Progress(Struct, frozen=True):
     evidence: dict[str, tuple[Place, ...]] = {}
 
 
-CITED_AT_MOST = 8
-"""Places kept per signal."""
-
 NO_PROGRESS = Progress()
+_NOTHING_DONE = Course()
 
 
 def progress(signals: Signals, window: int, kinds: Mapping[str, ToolKind] | None = None) -> Progress:
-    """What the newest `window` results of `signals` amount to. `kinds`: an operator's kinds by lower-case tool name."""
-    seen = signals.observations
-    if not seen:
+    """What the task so far and its newest `window` results amount to. `kinds`: an operator's kinds by lower-case tool name."""
+    seen, course = signals.observations, signals.course
+    if not seen and not signals.compacted and not signals.complaint:
         return NO_PROGRESS
-    recent = seen[-window:]
-    begin = len(seen) - len(recent)
-    weights = [_severity(seen, i) for i in range(max(0, len(seen) - LOOKED_BACK), len(seen))]
-    offset = len(seen) - len(weights)
-    of_window = [weights[i - offset] if i >= offset else _severity(seen, i) for i in range(begin, len(seen))]
-    worst = max(range(len(recent)), key=lambda i: (of_window[i], i))
-    severity = of_window[worst]
-    failures = sum(w > 0 for w in of_window)
-    changes = sum(_changed(o, kinds) for o in recent)
+    if kinds and any(o.tool.lower() in kinds for o in seen):
+        seen, course = tuple(_overridden(o, kinds) for o in seen), None
+    if course is None or len(course.marks) != len(seen):
+        course = Task(seen).course() if seen else _NOTHING_DONE
+    evidence: dict[str, tuple[Place, ...]] = {}
+    marks = course.marks
+    begin = max(len(seen) - window, 0)
+    worst, level, failed, changed, informing = -1, 0, [], [], 0
+    for i in range(begin, len(seen)):
+        mark = marks[i]
+        weight = mark & WEIGHT
+        if weight:
+            failed.append(i)
+            if weight >= level:
+                worst, level = i, weight
+        elif mark & (CHANGED | BARREN) == CHANGED:
+            changed.append(i)
+        if seen[i].kind in _INFORMING:
+            informing += 1
+    culprit = seen[worst] if level else None
+    if level:
+        evidence["severity"] = (_place(seen[worst]),)
+        evidence["failures"] = evidence["persistence"] = _places(seen, failed)
+    if changed:
+        evidence["production"] = _places(seen, changed)
+    green = _green(seen, marks, begin)
+    if green is not None:
+        evidence["tests_passed"] = (_place(green),)
     # What went wrong is counted among the rest of the work, so that a failure never looks like production.
-    other = sum(_kind(o, kinds) in _INFORMING for o in recent) + failures
-    stalled = signals.depth >= DEEP and not changes
-    stale = (
-        sum(of_window[i] > 0 or _known(seen, begin + i) for i in range(len(recent))) / len(recent) if stalled else 0.0
-    )
-    looking = sum(_kind(o, kinds) in _INFORMING for o in recent) / len(recent) if stalled else 0.0
-    troubled = any(_severity(seen, i) > 0 for i in range(len(seen))) if looking else False
+    other = informing + len(failed)
     return Progress(
-        results=len(recent),
-        severity=severity,
-        kind=recent[worst].error_kind if severity else "",
-        culprit=(recent[worst].target or recent[worst].tool) if severity else "",
-        failures=failures,
-        persistence=(failures - 1) / (window - 1) if failures > 1 else 0.0,
-        repeated=_repeated(seen, weights, offset, begin),
-        spinning=stale,
-        exploring=min(looking, 1.0 - stale) if troubled else 0.0,
-        production=changes / (changes + other) if changes else 0.0,
-        tests_passed=_green(recent, of_window),
+        results=len(seen) - begin,
+        severity=LEVELS[level],
+        kind=culprit.error_kind if culprit else "",
+        culprit=(culprit.target or culprit.tool) if culprit else "",
+        failures=len(failed),
+        persistence=(len(failed) - 1) / (window - 1) if len(failed) > 1 else 0.0,
+        production=len(changed) / (len(changed) + other) if changed else 0.0,
+        tests_passed=green is not None,
+        repeated=_repeated(course, seen, failed, evidence),
+        repeated_calls=_repeated_calls(course, evidence),
+        spinning=_spinning(seen, marks, evidence),
+        exploring=_exploring(signals, course, seen, evidence),
+        stall=_stall(course, evidence),
+        trend=_trend(course, evidence),
+        tests=course.runs,
+        taken_back=_taken_back(course, evidence),
+        waiting=_waiting(seen, marks, evidence),
+        compaction=_compaction(signals, evidence),
+        complaint=_complaint(signals, course, green, evidence),
+        evidence=evidence,
     )
 
 
-def _kind(o: Observation, kinds: Mapping[str, ToolKind] | None) -> ToolKind:
-    return kinds.get(o.tool.lower(), o.kind) if kinds else o.kind
+_Evidence = dict[str, tuple[Place, ...]]
 
 
-def _changed(o: Observation, kinds: Mapping[str, ToolKind] | None) -> bool:
-    if o.change == "verified":
-        return True
-    return bool(kinds) and o.status != "failed" and _kind(o, kinds) in _CHANGING and o.tool.lower() in (kinds or {})
+def _place(o: Observation) -> Place:
+    return Place(o.message, o.part, o.call)
 
 
-def _severity(seen: Sequence[Observation], at: int) -> float:
-    """How bad result `at` still is: 0 once something later has cleared it."""
-    o = seen[at]
-    weight = SEVERITY[o.error_class]
-    if not weight:
-        if o.error_kind == "waiting" and sum(x.call == o.call for x in seen[: at + 1]) > WAITS_AT_MOST:
-            return SEVERITY["capability"]
-        return 0.0
-    if cleared(o, seen[at + 1 :]):
-        return 0.0
-    if o.error_class == "critical":
-        return weight
-    if o.error_kind in SOFT_KINDS and not any(x.fingerprint == o.fingerprint for x in seen[:at]):
-        return SOFT
-    if o.tests_failed:
-        if _overtaken(seen, at):
-            return 0.0
-        if _falling(seen, at):
-            return SOFT
-    return weight
+def _places(seen: Sequence[Observation], at: Sequence[int]) -> tuple[Place, ...]:
+    return tuple(_place(seen[i]) for i in at[-CITED_AT_MOST:])
 
 
-def cleared(failure: Observation, later: Sequence[Observation]) -> bool:
-    """Whether something `later` shows that `failure` is over: the same call, or the same change, went well, or a test run
-    of at least as many tests is green."""
-    for o in later:
-        if o.status == "failed":
-            continue
-        if failure.call and o.call == failure.call and o.status == "ok":
-            return True
-        if (
-            o.tests_passed
-            and (failure.kind == "test" or failure.change is None)
-            and failure.kind in ("test", "execute", "edit")
-        ):
-            return True
-        if failure.kind in _CHANGING and o.change == "verified" and o.target == failure.target and o.target:
-            return True
-        if (
-            failure.target
-            and o.status == "ok"
-            and o.target == failure.target
-            and o.kind == failure.kind
-            and o.kind in ("test", "execute")
-        ):
-            return True
-    return False
+def _overridden(o: Observation, kinds: Mapping[str, ToolKind]) -> Observation:
+    kind = kinds.get(o.tool.lower())
+    if kind is None:
+        return o
+    if kind in _CHANGING:
+        return replace(o, kind=kind, change=None if o.status == "failed" else "verified")
+    return replace(o, kind=kind, change=None if kind in _INFORMING else o.change)
 
 
-def _falling(seen: Sequence[Observation], at: int) -> bool:
-    """Whether fewer tests fail than in the run before: progress even when red."""
-    now = seen[at]
-    for o in reversed(seen[:at]):
-        if o.tests_failed is not None and o.target == now.target:
-            return bool(now.tests_failed is not None and now.tests_failed < o.tests_failed)
-    return False
-
-
-def _overtaken(seen: Sequence[Observation], at: int) -> bool:
-    """Whether the newest later run of the same tests has fewer failures: what this one showed is being worked off."""
-    then = seen[at]
-    for o in reversed(seen[at + 1 :]):
-        if o.tests_failed is not None and o.target == then.target:
-            return bool(then.tests_failed is not None and o.tests_failed < then.tests_failed)
-    return False
-
-
-def _repeated(seen: Sequence[Observation], weights: Sequence[float], offset: int, begin: int) -> int:
-    """How often the most frequent uncleared failure came: twice in the window, or more often further back."""
-    counts: dict[str, list[int]] = {}
-    for i, weight in enumerate(weights, offset):
-        if weight > 0 and seen[i].fingerprint:
-            counts.setdefault(seen[i].fingerprint, []).append(i)
-    best = 0
-    for places in counts.values():
-        if sum(i >= begin for i in places) >= 2 or (len(places) >= 3 and places[-1] >= begin):
-            best = max(best, len(places))
-    return best
-
-
-def _known(seen: Sequence[Observation], at: int) -> bool:
-    """Whether the same call gave the same output before, with no change in between."""
-    now = seen[at]
-    for o in reversed(seen[:at]):
-        if o.change is not None:
-            return False
-        if o.call == now.call and o.digest == now.digest and now.call:
-            return True
-    return False
-
-
-def _green(recent: Sequence[Observation], weights: Sequence[float]) -> bool:
-    for o, weight in zip(reversed(recent), reversed(weights), strict=True):
-        if weight > 0:
-            return False
+def _green(seen: Sequence[Observation], marks: Sequence[Mark], begin: int) -> Observation | None:
+    """The newest test run of the window if it is green and nothing failed since."""
+    for i in range(len(seen) - 1, begin - 1, -1):
+        o = seen[i]
+        if marks[i] & WEIGHT:
+            return None
         if o.tests_passed is not None and o.tests_run:
-            return o.tests_passed
-    return False
+            return o if o.tests_passed else None
+    return None
+
+
+def _repeated(course: Course, seen: Sequence[Observation], failed: Sequence[int], evidence: _Evidence) -> int:
+    """How often the most frequent uncleared failure came: twice in the window, or more often in the task and again now."""
+    for repeat in course.failing:
+        now = sum(seen[i].fingerprint == repeat.fingerprint for i in failed)
+        if now >= 2 or (now and repeat.count > 2):
+            evidence["repeated"] = repeat.places
+            return repeat.count
+    return 0
+
+
+def _repeated_calls(course: Course, evidence: _Evidence) -> int:
+    if course.repeated is None:
+        return 0
+    evidence["repeated_calls"] = course.repeated.places
+    return course.repeated.count
+
+
+def _spinning(seen: Sequence[Observation], marks: tuple[Mark, ...], evidence: _Evidence) -> float:
+    found = barren(marks)
+    if not found:
+        return 0.0
+    evidence["spinning"] = _places(seen, found)
+    return len(found) / SPAN
+
+
+def _exploring(signals: Signals, course: Course, seen: Sequence[Observation], evidence: _Evidence) -> float:
+    """Deep in the task, something went wrong, and still only looking around."""
+    if signals.depth < DEEP or signals.reads_only or not course.troubled:
+        return 0.0
+    marks = course.marks
+    newest = working(marks)
+    if any(marks[i] & CHANGED for i in newest):
+        return 0.0
+    looking = [i for i in newest if seen[i].kind in _LOOKING and not marks[i] & (BARREN | WEIGHT)]
+    if not looking:
+        return 0.0
+    evidence["exploring"] = _places(seen, looking)
+    return len(looking) / SPAN
+
+
+def _stall(course: Course, evidence: _Evidence) -> float:
+    if course.idle <= PATIENCE:
+        return 0.0
+    if course.moved is not None:
+        evidence["stall"] = (course.moved,)
+    return min((course.idle - PATIENCE) / (STALLED - PATIENCE), 1.0)
+
+
+def _trend(course: Course, evidence: _Evidence) -> float:
+    value = trend(course.runs)
+    if value:
+        evidence["trend"] = tuple(run.place for run in course.runs)
+    return value
+
+
+def _taken_back(course: Course, evidence: _Evidence) -> int:
+    if course.taken_back:
+        evidence["taken_back"] = course.undone_by
+    return course.taken_back
+
+
+def _waiting(seen: Sequence[Observation], marks: Sequence[Mark], evidence: _Evidence) -> bool:
+    if not seen or not marks[-1] & WAITING:
+        return False
+    evidence["waiting"] = (_place(seen[-1]),)
+    return True
+
+
+def _compaction(signals: Signals, evidence: _Evidence) -> float:
+    since = signals.since_compaction if signals.since_compaction is not None else signals.depth
+    if not signals.compacted or since >= COMPACTION_FADES:
+        return 0.0
+    if signals.compacted_at is not None:
+        evidence["compaction"] = (Place(signals.compacted_at),)
+    return 1.0 - since / COMPACTION_FADES
+
+
+def _complaint(signals: Signals, course: Course, green: Observation | None, evidence: _Evidence) -> float:
+    answered = green is not None or (bool(course.runs) and not course.runs[-1].failed)
+    if not signals.complaint or answered or signals.depth >= COMPLAINT_FADES:
+        return 0.0
+    if signals.said_at is not None:
+        evidence["complaint"] = (Place(signals.said_at),)
+    return 1.0 - signals.depth / COMPLAINT_FADES

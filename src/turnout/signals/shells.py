@@ -28,6 +28,7 @@ from turnout.signals.programs import (
     Meaning,
     words,
 )
+from turnout.signals.rollback import taken_back
 from turnout.signals.shell import Simple, parse
 
 _PRECEDENCE: tuple[ToolKind, ...] = ("test", "execute", "edit", "write", "search", "read", "plan", "other")
@@ -67,6 +68,7 @@ class ShellReading(Struct, frozen=True):
     waits: bool = False
     fetches: bool = False
     probes: bool = False
+    takes_back: str = ""
 
     def meaning(self, code: int) -> Meaning | None:
         """What the exit code of this line means where it is no plain failure, None elsewhere."""
@@ -107,6 +109,7 @@ def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None 
         masked=_masked(programs, main),
         waits=any(p.name in ("sleep", "watch") or p.name.startswith("gh run watch") for p in programs),
         fetches=main.fetches or any(p.fetches for p in programs),
+        takes_back=taken_back((p.name, p.args) for p in programs),
         probes=any(p.name.partition(" ")[0] in PROBES for p in programs),
     )
 

@@ -26,6 +26,7 @@ from turnout.signals.fingerprint import fingerprint, shown
 from turnout.signals.observation import Evidence, Observation, Status, ToolKind
 from turnout.signals.programs import SIGNALS
 from turnout.signals.results import Form, Reading, read_result
+from turnout.signals.rollback import rejects, undoes
 from turnout.signals.summaries import Summary, read_summary, without_colour
 from turnout.signals.tools import Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
@@ -92,6 +93,8 @@ def judge(
         exit_code=reading.exit_code,
         change=change,
         change_size=action.size if change else None,
+        takes_back=_takes_back(action, failed, body),
+        waits=action.shell is not None and action.shell.waits,
         target=shown(action.target),
         call=action.call,
         tests_run=summary.run if summary else None,
@@ -104,6 +107,17 @@ def judge(
         duration_s=reading.duration_s,
         agent=agent,
     )
+
+
+def _takes_back(action: Action, failed: bool, body: str) -> str:
+    """Which earlier changes the call undid, or the review it brought rejected."""
+    shell = action.shell
+    if shell is not None and shell.takes_back:
+        # A rollback that is only a part of the line is not what failed.
+        return "" if failed and shell.kind in ("edit", "write") else shell.takes_back
+    if shell is None and not failed and (undoes(action.tool) or body.startswith("Last edit to ")):
+        return "undo"
+    return "review" if rejects(action.tool, action.target, body) else ""
 
 
 def _by_pattern(vocabulary: Vocabulary, action: Action, form: Form, body: str, verdict: _Verdict) -> _Verdict:

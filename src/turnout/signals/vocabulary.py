@@ -13,6 +13,9 @@ from turnout.signals.observation import ErrorClass, Observation, ToolKind
 REMEMBERED_AT_MOST = 4096
 """Messages, and results, whose reading is kept."""
 
+HISTORIES_AT_MOST = 1024
+"""Turns whose history is kept for the next turn of the same agent."""
+
 _SNAKE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _COUNTED = ("passed", "failed", "errors", "skipped", "total")
 
@@ -101,7 +104,7 @@ class Vocabulary:
     The same bytes read by another vocabulary may mean something else, so the memory of readings is here.
     """
 
-    __slots__ = ("_globs", "_names", "additions", "judged", "patterns", "programs", "read", "runners")
+    __slots__ = ("_globs", "_names", "additions", "histories", "judged", "patterns", "programs", "read", "runners")
 
     def __init__(self, additions: Additions | None = None) -> None:
         self.additions = additions or Additions()
@@ -113,6 +116,7 @@ class Vocabulary:
         self.runners = tuple((r.every, re.compile(r.match, re.MULTILINE)) for r in self.additions.runners.values())
         self.read: Memo[Any] = Memo(REMEMBERED_AT_MOST)
         self.judged: Memo[Observation] = Memo(REMEMBERED_AT_MOST)
+        self.histories: Memo[Any] = Memo(HISTORIES_AT_MOST)
 
     def kind(self, shown: str, last: str) -> ToolKind | None:
         """The operator's kind of the tool called `shown` (lower case), whose last part is `last`; None when there is none."""
