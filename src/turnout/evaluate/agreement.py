@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from turnout.evaluate.labels import LabelledResult, LabelledWindow, ResultLabel, WindowLabel
 from turnout.evaluate.scores import Score, Share, confusion, score, share
-from turnout.signals import ErrorClass, Signals, ToolKind, progress
+from turnout.signals import ErrorClass, ToolKind, window_signals
 
 CLASSES: tuple[ErrorClass, ...] = ("none", "informational", "capability", "critical")
 MATTERS: frozenset[ErrorClass] = frozenset(("capability", "critical"))
@@ -100,5 +100,5 @@ def said_by_turnout(one: LabelledResult) -> Said:
 
 def window_said_by_turnout(one: LabelledWindow) -> SaidOfWindow:
     """What Turnout's signals say of a labelled window."""
-    seen = progress(Signals(one.seen, depth=len(one.seen)), len(one.seen))
-    return SaidOfWindow(seen.repeated >= 2, seen.spinning >= 0.5)
+    seen = window_signals(one.seen)
+    return SaidOfWindow(seen.repeated, seen.spinning)
