@@ -153,6 +153,7 @@ def prepared_for(serving: "Serving", request: Request, route: Route, model: Mode
             param="conversation",
         )
     edits = (*hygiene(request, model, reasoners(serving.loaded.states)), *decision.edits)
+    serving.edits = edits
     prepared = prepare(request, model, edits, rewrite=rewrite, settings=settings)
     if prepared.drops and route.strict:
         refuse_drops(prepared.drops)

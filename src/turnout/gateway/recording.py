@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
+from turnout.gateway.warmth import PREFIX_KEY
 from turnout.ledger.trace import Call, TurnRecord
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ def recorded(serving: "Serving") -> TurnRecord:
         model=serving.model_name,
         why=serving.overruled or (decision.why if decision is not None else None),
         signals=serving.signals if gateway.keeps_signals else None,
-        memory=dict(serving.loaded.states),
+        memory={name: state for name, state in serving.loaded.states.items() if name != PREFIX_KEY},
         remembered=decision.remember if decision is not None and serving.committed else (),
         calls=calls,
         usage=serving.usage if serving.usage is not None or not calls else calls[-1].usage,
         cost_usd=cost,
         cost_note=note,
+        cache=serving.cache,
         propensity=decision.propensity if decision is not None else 1.0,
         ended=serving.ended,
         status=serving.status,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from turnout.conversation import Conversation, Fault, Message, Reply, Usage
+from turnout.conversation import Conversation, Edit, Fault, Message, Reply, Usage
 from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import reasoned, reasoners
@@ -22,8 +22,10 @@ from turnout.gateway.outlet import Outlet
 from turnout.gateway.playing import play_answer
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.gateway.recording import recorded
+from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
-from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, TargetName, Turn, Why
+from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Placed, TargetName, Turn, Why
+from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
 from turnout.sessions.store import Loaded
 from turnout.signals import Signals, observe
@@ -39,7 +41,8 @@ class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
 
     `request`, `route` and `decision` are None until that step has been reached. `reasoned`: the reply holds reasoning.
-    `begun`: the writer that has told the client that an answer begins, and the id it told.
+    `edits`: what was changed on the way to the target. `watched`: what its prompt cache holds is worth knowing, and `cache` is
+    what has become known. `begun`: the writer that has told the client that an answer begins, and the id it told.
     `overruled`: the explanation that replaces the router's when another target than its choice served.
     """
 
@@ -58,6 +61,9 @@ class Serving:
     overruled: Why | None = None
     committed = False
     reasoned = False
+    edits: tuple[Edit, ...] = ()
+    watched = False
+    cache: CacheUse | None = None
     begun: tuple[Writer, str] | None = None
     target: TargetName | None = None
     model_name = ""
@@ -193,6 +199,7 @@ class Serving:
         """`model` is to answer the turn; the response head says so."""
         self.target, self.model_name, self.upstream_format = model.name, model.target.model, model.format
         self.drops = drops
+        self.watched = len(self.body) >= model.watched_from and self.lane.identified
         decision = self.decision
         if decision is not None and model.name != decision.target:
             sentence = f"{decision.target} could not serve the turn, so {model.name} did. {decision.why.sentence}"
@@ -235,7 +242,8 @@ class Serving:
     @property
     def must_commit(self) -> bool:
         """Whether anything is to be remembered before the terminal goes out."""
-        return bool(self.decision is not None and self.decision.remember) or self.reasoned or self.keeps_reply
+        remembers = bool(self.decision is not None and self.decision.remember)
+        return remembers or self.reasoned or self.watched or self.keeps_reply
 
     async def commit(self, reply: Reply | None, frames: bytes = b"") -> None:
         """Remember the decision's events and the response; the next turn may come the moment the terminal is out.
@@ -248,6 +256,8 @@ class Serving:
         conversation, events = self.conversation, self.decision.remember
         if self.reasoned and self.target is not None and self.target not in reasoners(self.loaded.states):
             events = (*events, reasoned(self.target))
+        if self.watched and (seen := self._warmed()) is not None:
+            events = (*events, seen)
         if events and self.lane.identified:
             await self.gateway.sessions.commit(self.lane, conversation, self.signals.compacted, events)
         if reply is not None and reply.id and self.keeps_reply and self.target is not None:
@@ -257,6 +267,21 @@ class Serving:
             await self.gateway.responses.keep(
                 StoredResponse(reply.id, self.lane, self.target, said, system, native, items)
             )
+
+    def _warmed(self) -> Placed | None:
+        """The event that says what the target's prompt cache holds from now on."""
+        if self.usage is None or self.target is None:
+            return None
+        try:
+            found = warmed(self, self.usage, self.gateway.models[self.target])
+        except Exception as error:
+            # Keeping this account must never cost the client its answer.
+            self.gateway.internal_error(error)
+            return None
+        if found is None:
+            return None
+        event, self.cache = found
+        return event
 
     def keep_response(self, data: bytes) -> None:
         """Keep bytes sent to the client, where the ledger captures bodies."""

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from turnout.ledger.rows import gap
 from turnout.ledger.trace import TurnRecord
 from turnout.ledger.writer import Health
+from turnout.routing.warmth import CacheUse
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
@@ -74,6 +75,9 @@ class Metrics(Collector):
         self._retries: dict[Labels, float] = defaultdict(float)
         self._recovered: dict[Labels, float] = defaultdict(float)
         self._dropped_fields: dict[Labels, float] = defaultdict(float)
+        self._cache: dict[Labels, float] = defaultdict(float)
+        self._cache_breaks: dict[Labels, float] = defaultdict(float)
+        self._cache_lost: dict[Labels, float] = defaultdict(float)
         self._total = _Histogram(SECONDS)
         self._first_byte = _Histogram(SECONDS)
         self._decision = _Histogram(DECISION_SECONDS)
@@ -119,6 +123,8 @@ class Metrics(Collector):
                 tokens[route, name, "cache_write"] += usage.cache_write_tokens
             if usage.reasoning_tokens:
                 self._reasoning[route, name] += usage.reasoning_tokens
+        if record.cache is not None:
+            self._cached(route, record.cache)
         if record.cost_usd is None and (missing := gap(record)):
             self._gaps[route, target, missing] += 1
         if failed and record.ended == "ok":
@@ -130,6 +136,19 @@ class Metrics(Collector):
             self._decision.observe((route,), record.decision_s)
             if record.first_byte_s is not None:
                 self._first_byte.observe(here, record.first_byte_s)
+
+    def _cached(self, route: str, use: CacheUse) -> None:
+        """Count what was expected of the prompt cache beside what was reported, of calls whose provider reports it."""
+        target, counts = use.target, self._cache
+        if use.reported_read is not None:
+            counts[route, target, "read", "predicted"] += use.predicted_read
+            counts[route, target, "read", "reported"] += use.reported_read
+        if use.reported_write is not None:
+            counts[route, target, "write", "predicted"] += use.predicted_write
+            counts[route, target, "write", "reported"] += use.reported_write
+        if use.broke:
+            self._cache_breaks[route, target, use.cause, use.part] += 1
+            self._cache_lost[route, target, use.cause] += use.lost_tokens
 
     def render(self) -> bytes:
         """The text a scrape gets (`CONTENT_TYPE`)."""
@@ -158,6 +177,14 @@ class Metrics(Collector):
         yield _counter("upstream_retries", "Attempts after the first.", ("target",), self._retries)
         yield _counter("recovered", "Failures mended by a retry or a fallback.", ("target", "by"), self._recovered)
         yield _counter("sessions_trouble", "Trouble with the session store.", ("operation", "kind"), self._sessions)
+        kinds = (*place, "kind", "source")
+        yield _counter("cache_tokens", "Cached tokens of watched calls, predicted and reported.", kinds, self._cache)
+        broke = (*place, "cause", "part")
+        yield _counter(
+            "cache_breaks", "Turns that found their prefix broken, by who did it.", broke, self._cache_breaks
+        )
+        lost = (*place, "cause")
+        yield _counter("cache_lost_tokens", "Tokens that were warm and could not be read.", lost, self._cache_lost)
         formats = ("route", "format", "upstream_format")
         yield _counter("dropped_fields", "Request fields a translation lost.", formats, self._dropped_fields)
 

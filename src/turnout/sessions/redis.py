@@ -87,7 +87,9 @@ class RedisStore:
             self._read.popitem(last=False)
         version, snapshots = self._opened(value)
         snapshot = newest(snapshots, conversation, compacted)
-        return Loaded(self._states(snapshot.states) if snapshot else {}, version)
+        if snapshot is None:
+            return Loaded({}, version, self._states(snapshots[-1].states) if snapshots else {})
+        return Loaded(self._states(snapshot.states), version)
 
     async def commit(
         self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]

@@ -20,10 +20,15 @@ SNAPSHOTS_PER_LANE = 32
 
 
 class Loaded(Struct, frozen=True):
-    """States of a lane as a turn reads them, by `place/StateName`, and the version they were read at."""
+    """States of a lane as a turn reads them, by `place/StateName`, and the version they were read at.
+
+    `stray`: where the conversation continues none that the lane has had, the states it was left with last: for accounts of what
+    changed, never for decisions.
+    """
 
     states: Mapping[str, State] = {}
     version: int = 0
+    stray: Mapping[str, State] = {}
 
 
 _NOTHING = Loaded()
@@ -94,7 +99,9 @@ class MemoryStore:
         if memory is None:
             return _NOTHING
         snapshot = newest(memory.snapshots, conversation, compacted)
-        return Loaded(snapshot.states if snapshot else {}, memory.version)
+        if snapshot is None:
+            return Loaded({}, memory.version, memory.snapshots[-1].states if memory.snapshots else {})
+        return Loaded(snapshot.states, memory.version)
 
     async def commit(
         self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]

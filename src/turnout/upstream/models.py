@@ -28,6 +28,9 @@ from turnout.wire.codec import Codec, Request, Written
 from turnout.wire.drops import Drop
 
 _HOUR_MARK = re.compile(rb'("cache_control"\s*:\s*\{[^{}]*?"ttl"\s*:\s*)"1h"')
+BYTES_A_TOKEN = 2
+"""A body of fewer bytes for each token of the least that is cached holds too short a prompt to be cached."""
+_NEVER = 1 << 62
 ERROR_BODY_LIMIT = 256 * 1024
 _PATHS: Mapping[Format, str] = {
     "openai_chat": "/chat/completions",
@@ -64,7 +67,7 @@ class Transport(Protocol):
 
 
 class Model:
-    """One target, ready to be called."""
+    """One target, ready to be called. `watched_from`: bytes of a request from which its prompt may be cached."""
 
     __slots__ = (
         "_prices",
@@ -85,6 +88,7 @@ class Model:
         "transport",
         "upstream",
         "url",
+        "watched_from",
     )
 
     def __init__(
@@ -137,6 +141,8 @@ class Model:
             rates=priced,
             caching=caching_of(target.price_id or target.model, upstream.format, priced),
         )
+        least = self.facts.caching.least_tokens if self.facts.caching is not None else None
+        self.watched_from = _NEVER if least is None else least * BYTES_A_TOKEN
 
     def rates(self, at: float) -> Rates | None:
         """The prices of this target at `at` (Unix seconds); None when unpriced."""

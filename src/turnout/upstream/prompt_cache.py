@@ -100,11 +100,15 @@ def _unmarked(value: Any) -> tuple[Any, bool]:
     """`value` without cache marks, which move along with a conversation, and whether there was one."""
     if isinstance(value, dict):
         marked = bool(value.get("cache_control"))
-        plain = {}
+        plain: dict[str, Any] = {}
         for key, inner in value.items():
             if key != "cache_control":
                 plain[key], found = _unmarked(inner)
                 marked = marked or found
+        match plain.get("content"):
+            # A single text is the same prompt whether it is written as one or as a list.
+            case [{"type": "text", "text": str(text), **more}] if not more:
+                plain["content"] = text
         return plain, marked
     if isinstance(value, list):
         pairs = [_unmarked(inner) for inner in value]
