@@ -209,8 +209,9 @@ def long_turn() -> bytes:
 def sample(chosen: argparse.Namespace) -> None:
     """Draw, show, ask; print the false-alarm rate."""
     known = [*(chosen.folder / name for name in SHARED), *(LABELS / name for name in OURS)]
-    places = signals_sample.population(chosen.folder, signals_sample.labelled_places(known))
-    drawn = list(signals_sample.observed(chosen.folder, signals_sample.drawn(places, chosen.sample, chosen.seed)))
+    places, labelled_ones = signals_sample.population(chosen.folder), signals_sample.labelled_places(known)
+    chance = signals_sample.drawn(places, labelled_ones, chosen.sample, chosen.seed)
+    drawn = list(signals_sample.observed(chosen.folder, chance))
     found = signals_sample.verdicts(chosen.verdicts)
     shown = [(p, one) for p, one in drawn if chosen.all or one.seen.error_class in MATTERS]
     if chosen.draft:
@@ -227,7 +228,9 @@ def sample(chosen: argparse.Namespace) -> None:
         for number, (place, one) in enumerate(shown, 1):
             print(signals_sample.show(number, one, found.get(place), chosen.excerpt))
     told = signals_sample.figures(drawn, found)
-    print(f"\n{len(places)} unlabelled results, {len(drawn)} drawn with seed {chosen.seed}\n")
+    print(
+        f"\n{len(places)} results, {len(labelled_ones)} of them labelled, {len(drawn)} others drawn with seed {chosen.seed}\n"
+    )
     signals_sample.print_figures(told)
     if chosen.out:
         chosen.out.mkdir(parents=True, exist_ok=True)

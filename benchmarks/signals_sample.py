@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
-from turnout.conversation import ToolResult
+from turnout.conversation import Text, ToolResult
 from turnout.evaluate.agreement import MATTERS
 from turnout.evaluate.labels import LabelledResult, ResultLabel, observed_at
 from turnout.evaluate.recordings import Collections, rows
@@ -46,20 +46,22 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
         return self.file, self.row, self.message_index
 
 
-def population(folder: Path, without: frozenset[Place], collections: Sequence[str] = COLLECTIONS) -> list[Place]:
-    """Every tool result of the collections, in order, but those `without`."""
+def population(folder: Path, collections: Sequence[str] = COLLECTIONS) -> list[Place]:
+    """Every tool result of the collections, in order."""
     return [
-        place
+        (file, number, index)
         for file in collections
         for number, row in enumerate(rows(folder / f"{file}.jsonl.gz"))
         for index, message in enumerate(row["messages"])
-        if message["role"] == "tool" and (place := (file, number, index)) not in without
+        if message["role"] == "tool"
     ]
 
 
-def drawn(places: Sequence[Place], count: int, seed: int) -> list[Place]:
-    """`count` of the places, at random, in their order."""
-    return sorted(random.Random(seed).sample(list(places), min(count, len(places))))
+def drawn(places: Sequence[Place], without: frozenset[Place], count: int, seed: int) -> list[Place]:
+    """`count` of the places at random, in their order, but none of `without`. More labels replace only what they label."""
+    shuffled = list(places)
+    random.Random(seed).shuffle(shuffled)
+    return sorted([place for place in shuffled if place not in without][:count])
 
 
 def observed(folder: Path, places: Sequence[Place]) -> Iterator[tuple[Place, LabelledResult]]:
@@ -86,17 +88,30 @@ def keep(file: Path, found: dict[Place, Verdict]) -> None:
 
 
 def show(number: int, one: LabelledResult, verdict: Verdict | None, length: int) -> str:
-    """A result for reading: what was called, what came back, what is made of it and why."""
+    """A result for reading: what is made of it and why, what the agent said and called, what came back, what it said next."""
     seen = one.seen
     result = one.conversation.messages[seen.message].parts[seen.part]
     text = result.text if isinstance(result, ToolResult) else ""
     return "\n".join((
         f"--- {number}. {one.place}",
         f"observed  {seen.error_class} {seen.error_kind}, {seen.status} by {seen.evidence}, {seen.kind}: {seen.evidence_text!r}",
+        f"before    {_said(one, -1, length // 2)}",
         f"call      {seen.tool} {_middle_cut(one.call, length)}",
         *(f"        | {line}" for line in _middle_cut(text, length).splitlines()),
+        f"next      {_said(one, 1, length // 2)}",
         f"verdict   {verdict.verdict if verdict else 'unread'}{f' ({verdict.note})' if verdict and verdict.note else ''}",
     ))  # fmt: skip
+
+
+def _said(one: LabelledResult, step: int, length: int) -> str:
+    """What the agent said in the nearest message before (-1) or after (1) the result; whether a failure was meant shows there."""
+    at = one.seen.message + step
+    while 0 <= at < len(one.conversation.roles):
+        if one.conversation.roles[at] == "assistant":
+            texts = [part.text for part in one.conversation.messages[at].parts if isinstance(part, Text)]
+            return _middle_cut(" ".join(" ".join(texts).split()), length)
+        at += step
+    return ""
 
 
 def _middle_cut(text: str, length: int) -> str:
@@ -164,13 +179,11 @@ def print_figures(told: dict[str, Any]) -> None:
 
 
 def labelled_places(files: Sequence[Path]) -> frozenset[Place]:
-    """The places that label files speak of."""
+    """The results that label files judge one by one; results inside a labelled window are not."""
     return frozenset(
-        (row["file"], row["row"], index)
+        (row["file"], row["row"], row["message_index"])
         for file in files
         if file.exists()
         for row in map(json.loads, file.read_text("utf-8").splitlines())
-        if "file" in row and "row" in row
-        for index in (row["message_indices"] if "message_indices" in row else [row.get("message_index")])
-        if isinstance(index, int)
+        if "file" in row and "row" in row and "message_index" in row
     )

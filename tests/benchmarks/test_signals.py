@@ -26,7 +26,7 @@ TRACEBACK = "Traceback (most recent call last):\nValueError: bad value"
 def call(number: int, command: str) -> dict[str, Any]:
     function = {"name": "bash", "arguments": json.dumps({"command": command})}
     asked = {"id": f"c{number}", "type": "function", "function": function}
-    return {"role": "assistant", "content": None, "tool_calls": [asked]}
+    return {"role": "assistant", "content": f"Try {number}.", "tool_calls": [asked]}
 
 
 def result(number: int, text: str, **known: object) -> dict[str, Any]:
@@ -63,20 +63,29 @@ def label_file(folder: Path) -> Path:
 ALL = [("sessions", 0, 3), ("sessions", 0, 5), ("sessions", 0, 7), ("sessions", 0, 9), ("sessions", 1, 2)]
 
 
-def test_every_result_that_nobody_labelled_can_be_drawn(folder: Path) -> None:
-    places = signals_sample.labelled_places([label_file(folder), folder / "absent.jsonl"])
-    assert places == frozenset(ALL)
-    assert signals_sample.population(folder, frozenset(ALL[:2]), ["sessions"]) == ALL[2:]
-    assert signals_sample.population(folder, frozenset(), ["sessions"]) == ALL
+def test_only_results_that_nobody_judged_are_drawn(folder: Path) -> None:
+    judged = signals_sample.labelled_places([label_file(folder), folder / "absent.jsonl"])
+    assert judged == frozenset([ALL[0], ALL[3], ALL[4]])
+    assert signals_sample.population(folder, ["sessions"]) == ALL
+    assert signals_sample.drawn(ALL, judged, 5, 1) == ALL[1:3]
 
 
 def test_a_seed_draws_the_same_results_and_another_seed_others() -> None:
     places = [("f", 0, i) for i in range(1000)]
-    first = signals_sample.drawn(places, 30, 1)
-    assert first == signals_sample.drawn(places, 30, 1) == sorted(set(first))
+    first = signals_sample.drawn(places, frozenset(), 30, 1)
+    assert first == signals_sample.drawn(places, frozenset(), 30, 1) == sorted(set(first))
     assert len(first) == 30
-    assert first != signals_sample.drawn(places, 30, 2)
-    assert signals_sample.drawn(places, 5000, 1) == places
+    assert first != signals_sample.drawn(places, frozenset(), 30, 2)
+    assert signals_sample.drawn(places, frozenset(), 5000, 1) == places
+
+
+def test_more_labels_replace_only_what_they_label() -> None:
+    places = [("f", 0, i) for i in range(1000)]
+    before = signals_sample.drawn(places, frozenset(), 30, 1)
+    after = signals_sample.drawn(places, frozenset(before[:3]), 30, 1)
+    assert set(before[3:]) <= set(after)
+    assert len(after) == 30
+    assert not set(before[:3]) & set(after)
 
 
 def test_rates_are_those_counted_by_hand(folder: Path) -> None:
@@ -113,7 +122,15 @@ def test_a_draft_asks_for_every_alarm_and_keeps_what_was_read(folder: Path) -> N
 def test_a_result_is_shown_with_call_excerpt_and_evidence(folder: Path) -> None:
     ((_, one),) = signals_sample.observed(folder, ALL[:1])
     shown = signals_sample.show(7, one, None, 900)
-    for part in ("7. sessions:0:3", "python x.py", "| ValueError: bad value", "by flag", "unread"):
+    for part in (
+        "7. sessions:0:3",
+        "python x.py",
+        "| ValueError: bad value",
+        "by flag",
+        "unread",
+        "before    Try 0.",
+        "next      Try 1.",
+    ):
         assert part in shown
     assert "characters ..." in signals_sample.show(7, one, None, 20)
 
