@@ -20,6 +20,7 @@ false_alarms.jsonl`: `--ask` asks for it result by result, `--draft` writes a li
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -262,7 +263,7 @@ def main() -> int:
             sample(chosen)
             return 0
         told = report(label_sets(chosen.folder), chosen.sy)
-    except (ConfigError, FileNotFoundError) as error:
+    except (ConfigError, FileNotFoundError, subprocess.CalledProcessError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(markdown(told))

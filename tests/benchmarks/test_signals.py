@@ -184,6 +184,72 @@ def test_the_plot_is_drawn(folder: Path) -> None:
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.fixture
+def recordings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the benchmark expects it: the collections, the shared labels, and labels of our own in two halves."""
+    for name in signals_sample.COLLECTIONS:
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(b""))
+    (folder / "sessions.jsonl.gz").rename(folder / "sessions_coding_agents.jsonl.gz")
+    lines = label_file(folder).read_text().replace('"sessions"', '"sessions_coding_agents"').splitlines(keepends=True)
+    ours = folder / "ours"
+    ours.mkdir()
+    for place, names in ((folder, signals.SHARED), (ours, signals.OURS)):
+        for name, part in zip(names, (lines[:3], lines[3:]), strict=True):
+            (place / name).write_text("".join(part))
+    monkeypatch.setattr(signals, "LABELS", ours)
+    return folder
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["signals.py", *map(str, arguments)])
+    return int(signals.main())
+
+
+def test_a_run_reports_each_set_and_each_half_by_itself(
+    recordings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    assert ran(monkeypatch, recordings, "--out", recordings / "out") == 0
+    out = capsys.readouterr().out
+    for part in ("**shared**: 3 results, 1 windows", "**new, first half**: 1 results", "half (unseen)**: 2 results"):
+        assert part in out
+    assert sorted(path.name for path in (recordings / "out").iterdir()) == [
+        "signals.json",
+        "signals.png",
+        "signals.svg",
+    ]
+    assert [one["results"] for one in json.loads((recordings / "out" / "signals.json").read_text())["sets"]] == [
+        3,
+        1,
+        2,
+    ]
+
+
+def test_a_draw_is_read_and_counted_from_a_file(
+    recordings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = recordings / "verdicts.jsonl"
+    assert ran(monkeypatch, recordings, "--sample", 9, "--verdicts", file, "--draft", "--out", recordings) == 0
+    assert "2 others drawn with seed 1" in capsys.readouterr().out
+    assert [one.message_index for one in signals_sample.verdicts(file).values()] == [5, 7]
+    file.write_text(file.read_text().replace("unread", "false_alarm", 1).replace("unread", "right"))
+    assert ran(monkeypatch, recordings, "--sample", 9, "--verdicts", file, "--out", recordings) == 0
+    out = capsys.readouterr().out
+    assert "false alarms: 50.00% of the results" in out
+    assert "still unread" not in out
+    assert "ValueError" in out
+    kept = (recordings / "false_alarms.json").read_text()
+    assert json.loads(kept)["of_alarms"] == {"right": 1, "false_alarm": 1, "unclear": 0, "unread": 0}
+    assert "ValueError" not in kept
+
+
+def test_what_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(monkeypatch, tmp_path) == 2
+    assert "labels_tool_results.jsonl" in capsys.readouterr().err
+
+
 @pytest.mark.skipif("TURNOUT_SWITCHYARD" not in os.environ, reason="TURNOUT_SWITCHYARD names no environment with it")
 def test_switchyard_is_read_off_its_decisions(folder: Path) -> None:
     venv = Path(os.environ["TURNOUT_SWITCHYARD"])
