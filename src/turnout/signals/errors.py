@@ -22,7 +22,8 @@ CRITICAL: tuple[tuple[str, str], ...] = (
         _lines(
             r"^(?:API Error|APIError|Error code|HTTP error)\b.{0,40}\b(?:429|500|502|503|504|529)\b",
             r"^.{0,60}\b(?:overloaded_error|rate_limit_error|api_error|insufficient_quota)\b",
-            r"^(?:\w+\.)*(?:OverloadedError|RateLimitError|InternalServerError|APIConnectionError|ServiceUnavailableError)\b",
+            r"^(?:Unexpected error: |Error: )?(?:\w+\.)*(?:OverloadedError|RateLimitError|InternalServerError|APIConnectionError"
+            r"|ServiceUnavailableError|APITimeoutError|OverloadedException)\b",
         ),
     ),
     (
@@ -171,6 +172,10 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
             r"^FAILED: ",
             r"^ninja: build stopped",
             r"^CMake Error",
+            r"^e: (?:file://)?\S+:\d+:\d+:? ",
+            r"^\S{1,200}\.(?:swift|kt|scala|hs|zig|nim|d):\d+(?::\d+)?: error: ",
+            r"^\[error\] \S{1,200}:\d+:\d+: ",
+            r"^\S{1,200}\.cs\(\d+,\d+\): error ",
         ),
     ),
     (
@@ -316,6 +321,13 @@ INFORMATIONAL: tuple[tuple[str, str], ...] = (
 )
 """Negative answers of file tools that need no correction."""
 
+NO_MATCH = re.compile(
+    r"\s*(?:|\[\]|\{\}|null|None|\(no (?:output|matches|results)\)"
+    r"|(?:No|Found no|Found 0|0) (?:matches|matching files|files|results|"
+    r"content|matching lines|occurrences|documents|items|symbols|references)\b[^\n]{0,200})\s*"
+)
+"""A search's answer that it found nothing."""
+
 EDIT_FAILED = re.compile(
     _lines(
         r"^(?:Error: )?String to replace not found",
@@ -363,6 +375,11 @@ _ROOT_CAUSE = re.compile(
     r"|panic: .*|thread '.*panicked at.*|error(?:\[E\d+\])?: .*|.{1,200}: error:? .*|fatal: .*)$",
     re.MULTILINE,
 )
+_CAUSED_BY = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
+_BANNER = re.compile(
+    r"error: (?:could not compile|aborting due to|test failed, to rerun|recipe for target|build failed|process didn't exit)"
+    r"|.{0,120}: (?:recipe for target|\*\*\* \[)|error Command failed|npm (?:ERR!|error) ",
+)
 _TRACEBACK = re.compile(r"^[ \t]*\|? ?Traceback \(most recent call last\):$", re.MULTILINE)
 _LAST_LINE = re.compile(
     r"^(?:[\w$]+\.)*[A-Za-z_][\w$]*(?:Error|Exception|Interrupt|Exit|Warning|NotFound|DoesNotExist)\b(?::.*)?$"
@@ -399,13 +416,21 @@ def bounded(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text) if "\n\n\n" in text else text
 
 
-def failing(text: str) -> Failing | None:
-    """The most telling failure line of a program's output; None when no line is one."""
-    text = bounded(text)
+def critical(text: str) -> Failing | None:
+    """The first line that says that the environment or the provider is broken."""
     for kind, pattern in _CRITICAL:
         found = pattern.search(text)
         if found is not None:
             return Failing("critical", kind, line_at(text, found.start()))
+    return None
+
+
+def failing(text: str) -> Failing | None:
+    """The most telling failure line of a program's output; None when no line is one."""
+    text = bounded(text)
+    broken = critical(text)
+    if broken is not None:
+        return broken
     for kind, pattern in _CAPABILITY:
         found = pattern.search(text)
         if found is not None:
@@ -424,11 +449,34 @@ def negative(text: str) -> Failing | None:
 
 
 def root_cause(text: str) -> str:
-    """The last line that names an exception or an error; "" when there is none."""
-    last = ""
+    """The line that names an exception or an error: the last one, but never a compiler's closing banner; what an exception
+    was caused by where a chain of causes is told. "" when there is none."""
+    causes = _CAUSED_BY.findall(text)
+    if causes:
+        return str(causes[-1])
+    told = _after_traceback(text)
+    if told:
+        return told
+    last = banner = ""
     for found in _ROOT_CAUSE.finditer(text):
-        last = found.group()
-    return last
+        if _BANNER.match(found.group()):
+            banner = found.group()
+        else:
+            last = found.group()
+    return last or banner
+
+
+def _after_traceback(text: str) -> str:
+    """The line below the frames of the last Python traceback; "" when there is none."""
+    begin = -1
+    for found in _TRACEBACK.finditer(text):
+        begin = found.end()
+    if begin < 0:
+        return ""
+    for line in text[begin : begin + 20_000].splitlines():
+        if line.strip() and not line[0].isspace() and line[0] not in "|~^":
+            return line
+    return ""
 
 
 def ends_in_traceback(text: str) -> str:

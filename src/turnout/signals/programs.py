@@ -171,6 +171,14 @@ FETCHERS: frozenset[str] = frozenset(
 )
 """Programs that talk to the network to fetch things."""
 
+WRITING_CODE = ("write_text(", "write_bytes(", ".write(", "writeFileSync(", "appendFileSync(", "writelines(")
+"""Calls in a script given on the command line that write."""
+
+FETCHING_CODE = (
+    "load_dataset(", "from_pretrained(", "snapshot_download(", "hf_hub_download(", "urlretrieve(", "urlopen(", "requests.get(",
+)  # fmt: skip
+"""Calls in a script given on the command line that download."""
+
 FETCHING = frozenset(
     words(
         "install add download clone pull fetch update upgrade create sync ci restore get wget curl build mod env i up"
@@ -205,6 +213,8 @@ EXIT_CODES: dict[str, dict[int, Meaning]] = {
         56: ("critical", "unreachable"),
     },
     "git diff": {1: ("none", "differs")},
+    "git merge": {1: ("capability", "merge")},
+    "git push": {1: ("capability", "merge")},
     "false": {1: ("informational", "false")},
     "kill": {1: ("informational", "absent")},
 }
@@ -222,6 +232,47 @@ FAMILIES: dict[str, str] = {
     **dict.fromkeys(["py.test", "runtests"], "pytest"),
     **dict.fromkeys(["gh pr", "gh run"], "checks"),
 }
+
+FAILS_AS: dict[str, str] = {
+    **dict.fromkeys(
+        [
+            *words(
+                "gcc g++ clang clang++ cc c++ javac kotlinc rustc swiftc ghc ocamlc gfortran ld make cmake ninja meson msbuild"
+            ),
+            *("go build", "cargo build", "cargo check", "dotnet build", "swift build", "zig build", "gradle build"),
+        ],
+        "compile",
+    ),
+    **dict.fromkeys(["git merge", "git rebase", "git cherry-pick", "git pull", "git push", "git stash"], "merge"),
+    **dict.fromkeys(["git apply", "git am", "patch", "apply_patch", "applypatch"], "patch"),
+    "tsc": "compile",
+}
+"""How a failure of a program is called when its output says nothing known, by program or with its sub-command."""
+
+LINTERS: frozenset[str] = frozenset(
+    [
+        *words(
+            """flake8 pylint ruff mypy pyright basedpyright pyflakes pycodestyle pydocstyle bandit eslint tslint stylelint
+            standard xo biome shellcheck hadolint golangci-lint staticcheck rubocop phpstan psalm ktlint detekt checkstyle
+            swiftlint yamllint markdownlint clang-tidy cppcheck black isort pre-commit ty vulture lint-imports prettier"""
+        ),
+        *(
+            "go vet",
+            "cargo clippy",
+            "cargo fmt",
+            "deno lint",
+            "yarn lint",
+            "pnpm lint",
+            "make lint",
+            "just lint",
+            "mix credo",
+        ),
+    ]
+)
+"""Programs of kind test that look at code rather than run it."""
+
+LINT_WORDS = ("lint", "format", "typecheck", "type-check", "prettier", "style")
+"""Words in the names of scripts that look at code rather than run it."""
 
 SIGNALS: dict[int, Meaning] = {
     124: ("capability", "timeout"),

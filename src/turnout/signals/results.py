@@ -17,7 +17,7 @@ error in JSON; content that was read, searched or fetched, which says nothing of
 class Reading(Struct, frozen=True):
     """A result by its form. `body`: the output without the harness's wrapping. `exit_code`: None when none is stated.
     `failed`: True or False where a flag or the harness's own words say so, None elsewhere. `by_flag`: the format's own flag
-    said it. `notice`: the harness's words that decided."""
+    said it. `notice`: the harness's words that decided. `missing`: a stand-in for a result that was never recorded."""
 
     body: str
     exit_code: int | None = None
@@ -29,6 +29,7 @@ class Reading(Struct, frozen=True):
     aborted: bool = False
     truncated: bool = False
     running: bool = False
+    missing: bool = False
     duration_s: float | None = None
 
 
@@ -47,6 +48,9 @@ _CODE_TAIL = re.compile(
     re.MULTILINE,
 )
 _SANDBOX = re.compile(r"^(?:exec_command )?failed in sandbox .{0,80}?exit code: (-?\d+), stdout: ", re.DOTALL)
+_GEMINI_HEAD = re.compile(r"\A(?:Command: [^\n]*\n)?(?:Directory: [^\n]*\n)?(?:Output|Stdout): ")
+_GEMINI_TAIL = re.compile(r"(?:\n(?:Stderr|Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*)+\s*\Z")
+_GEMINI_CODE = re.compile(r"^Exit Code: (-?\d+)", re.MULTILINE)
 _WALL = re.compile(r"^(?:Wall time|Duration|Execution time): ?([\d.]+)(?: ?s(?:ec(?:onds?)?)?)?", re.MULTILINE)
 _OUTPUT_MARK = re.compile(r"^(?:Output|Final output|Command output|Stdout|stdout):[ \t]*\n?", re.MULTILINE)
 _ERROR_TAG = "<tool_use_error>"
@@ -96,6 +100,14 @@ TIMED_OUT_AT_THE_END: tuple[str, ...] = (
 )
 """The same in lines that follow the output, lower case."""
 
+STAND_INS: tuple[str, ...] = (
+    "no result was recorded for this call",
+    "(no result: the call was interrupted)",
+    "[tool result missing",
+    "tool result missing due to internal error",
+)
+"""What stands in requests where a result should be that was never recorded, lower case."""
+
 ABORTED: tuple[str, ...] = (
     "tool execution aborted",
     "tool execution was aborted",
@@ -125,7 +137,7 @@ TRUNCATED: tuple[str, ...] = (
 
 def read_result(result: ToolResult, form: Form) -> Reading:
     """The form of `result`, read as `form` allows."""
-    text = result.text
+    text = _unwrapped(result.text)
     flag = result.is_error
     extra_code = _extra_code(result.extra) if result.extra else None
     head = text[:_HEAD]
@@ -133,7 +145,16 @@ def read_result(result: ToolResult, form: Form) -> Reading:
     if lowered.startswith(_ERROR_TAG):
         inner = text.strip()[len(_ERROR_TAG) :].removesuffix("</tool_use_error>")
         low = inner[:200].strip().lower()
-        return Reading(inner, failed=True, by_flag=flag is True, notice=_ERROR_TAG, declined=low.startswith(DECLINED))
+        shape = _shell_form(inner, inner[:_HEAD]) if form == "shell" else None
+        return msgspec.structs.replace(
+            shape or Reading(inner),
+            failed=True,
+            by_flag=flag is True,
+            notice=_ERROR_TAG,
+            declined=low.startswith(DECLINED),
+        )
+    if lowered.startswith(STAND_INS) and len(text) < 200:
+        return Reading("", missing=True)
     if flag is not False and lowered.removeprefix("error: ").startswith(DECLINED) and _short_enough(lowered, flag):
         return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], declined=True)
     if lowered.startswith(ABORTED):
@@ -154,6 +175,19 @@ def read_result(result: ToolResult, form: Form) -> Reading:
     if flag is not None:
         reading = msgspec.structs.replace(reading, failed=flag, by_flag=True)
     return reading
+
+
+def _unwrapped(text: str) -> str:
+    """The text of a JSON list of content blocks, as clients of MCP servers print it; other text as it is."""
+    if text[:2] != "[{" or '"type"' not in text or len(text) > 2_000_000:
+        return text
+    try:
+        blocks = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
+    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    told = [one for one in texts if isinstance(one, str)]
+    return "\n".join(told) if told and len(told) == len(blocks) else text
 
 
 def _short_enough(lowered: str, flag: bool | None) -> bool:
@@ -184,6 +218,8 @@ def _shell_form(text: str, head: str) -> Reading | None:
         found = _SANDBOX.match(text)
         body = text.rpartition(", stderr: ")[2] if found else text
         return Reading(body, int(found.group(1)) if found else None, failed=True, notice=head[:80])
+    if head.startswith(("Command: ", "Output: ")):
+        return _gemini_form(text)
     if _timed_out(text, head):
         return Reading(_after_output_mark(text), failed=True, timed_out=True, notice=head.strip()[:120])
     found = _CODE_HEAD.search(head)
@@ -206,6 +242,20 @@ def _shell_form(text: str, head: str) -> Reading | None:
         return Reading(text, int(codes[-1]), truncated=_truncated(text))
     running = "Process running with session ID" in head or head.startswith("Command running in background")
     return Reading(text, truncated=_truncated(text), running=running) if running or _truncated(text) else None
+
+
+def _gemini_form(text: str) -> Reading:
+    """Labelled lines around the output: `Command:`, `Directory:`, `Output:`, then `Error:`, `Exit Code:` and others."""
+    opened = _GEMINI_HEAD.match(text)
+    begin = opened.end() if opened else 0
+    cut = max(begin, len(text) - 4 * _TAIL)
+    closed = _GEMINI_TAIL.search(text, cut)
+    body = text[begin : closed.start() if closed else len(text)]
+    code = _GEMINI_CODE.search(closed.group()) if closed else None
+    error = re.search(r"^Error: (?!\(none\))(.*)$", closed.group(), re.MULTILINE) if closed else None
+    if error is not None:
+        body = f"{body}\n{error.group(1)}"
+    return Reading(body, int(code.group(1)) if code else None, truncated=_truncated(body))
 
 
 def _in_front(head: str, at: int) -> bool:

@@ -33,13 +33,14 @@ class Simple(Struct, frozen=True):
 
     `words`: program and arguments, quotes removed, leading assignments dropped. `joined`: the operator before it
     (`&&`, `||`, `;`, `|`, `&`, "" for the first). `writes`: files its output is redirected to (never `/dev/null`).
-    `reads_heredoc`: its input is a here-document.
+    `reads_heredoc`: its input is a here-document, `heredoc` its text.
     """
 
     words: tuple[str, ...]
     joined: str = ""
     writes: tuple[str, ...] = ()
     reads_heredoc: bool = False
+    heredoc: str = ""
 
 
 class _Open:
@@ -97,17 +98,29 @@ def parse(line: str) -> tuple[Simple, ...]:
                 joined = now.joined
             now, redirect = _Open(joined), ""
             if kind == "newline" and heredocs:
-                position = _after_heredocs(line, position, heredocs)
+                position, texts = _heredocs(line, position, heredocs)
+                _attach(commands, texts)
                 heredocs = []
     now.close(commands)
     return tuple(commands)
 
 
-def _after_heredocs(line: str, position: int, delimiters: list[str]) -> int:
+def _heredocs(line: str, position: int, delimiters: list[str]) -> tuple[int, list[str]]:
+    """Where the here-documents end that begin at `position`, and their texts."""
+    texts = []
     for delimiter in delimiters:
         closing = re.compile(rf"^[ \t]*{re.escape(delimiter)}[ \t]*$", re.MULTILINE).search(line, position)
+        texts.append(line[position : len(line) if closing is None else closing.start()])
         position = len(line) if closing is None else closing.end()
-    return position
+    return position, texts
+
+
+def _attach(commands: list[Simple], texts: list[str]) -> None:
+    """Give the here-documents just read to the commands that wait for them."""
+    waiting = [i for i, c in enumerate(commands) if c.reads_heredoc and not c.heredoc]
+    for i, text in zip(waiting, texts, strict=False):
+        c = commands[i]
+        commands[i] = Simple(c.words, c.joined, c.writes, True, text)
 
 
 def unquoted(word: str) -> str:

@@ -12,6 +12,7 @@ from turnout.signals.programs import (
     FAMILIES,
     FETCHERS,
     FETCHING,
+    FETCHING_CODE,
     FORMATTERS,
     INTERPRETERS,
     NOT_A_RUN,
@@ -24,6 +25,7 @@ from turnout.signals.programs import (
     TEST_FILE_WORDS,
     WRAPPER_PAIRS,
     WRAPPERS,
+    WRITING_CODE,
     WRITING_FLAGS,
     Meaning,
     words,
@@ -51,12 +53,21 @@ class Program(Struct, frozen=True):
     path: str = ""
 
 
+class Echoes(Struct, frozen=True):
+    """What a command line prints of its own status. `status`: a text that holds `$?`. `otherwise`: texts printed only where what
+    stands before them failed."""
+
+    status: str = ""
+    otherwise: frozenset[str] = frozenset()
+
+
 class ShellReading(Struct, frozen=True):
     """A command line as far as signals need it.
 
     `kind`: of its most telling program. `main`: that program's name, `target`: it with its first argument, short. `last`: the
     program whose status the shell returns. `masked`: a zero status does not say that `main` went well (pipes, `|| true`,
-    `; echo`). `waits`: it sleeps or polls for something. `fetches`: it downloads.
+    `; echo`). `waits`: it sleeps or polls for something. `fetches`: it downloads. `size`: characters of
+    here-documents written to files, None where nothing is known.
     """
 
     kind: ToolKind = "other"
@@ -69,6 +80,13 @@ class ShellReading(Struct, frozen=True):
     fetches: bool = False
     probes: bool = False
     takes_back: str = ""
+    echoes: Echoes | None = None
+    size: int | None = None
+
+    @property
+    def checks(self) -> bool:
+        """It asks for the checks of continuous integration."""
+        return self.meaning(1) == ("capability", "ci_failure")
 
     def meaning(self, code: int) -> Meaning | None:
         """What the exit code of this line means where it is no plain failure, None elsewhere."""
@@ -111,7 +129,28 @@ def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None 
         fetches=main.fetches or any(p.fetches for p in programs),
         takes_back=taken_back((p.name, p.args) for p in programs),
         probes=any(p.name.partition(" ")[0] in PROBES for p in programs),
+        echoes=_echoes(commands),
+        size=sum(len(c.heredoc) for c in commands if c.writes) or None,
     )
+
+
+def _echoes(commands: Sequence[Simple]) -> Echoes | None:
+    status = ""
+    otherwise = set()
+    for at, command in enumerate(commands):
+        if not command.words or command.words[0] not in ("echo", "printf") or command.writes:
+            continue
+        text = " ".join(w for w in command.words[1:] if w not in ("-e", "-n")).replace("\\n", "").strip()
+        text = text.replace("${?}", "$?").replace("${PIPESTATUS[0]}", "$?")
+        if at and text.count("$?") == 1 and command.joined == ";":
+            status = text
+        elif command.joined == "||" and len(text) >= 3 and "$" not in text:
+            otherwise.add(text)
+    # What tests whether something is there asks; its answer is no failure.
+    asks = commands[0].words[:1] and PROGRAMS.get(commands[0].words[0].rpartition("/")[2]) in ("read", "search")
+    if asks:
+        otherwise.clear()
+    return Echoes(status, frozenset(otherwise)) if status or otherwise else None
 
 
 def _prints(command: Simple) -> bool:
@@ -212,7 +251,16 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
     if name in INTERPRETERS or name.startswith("python"):
         kind, shown = _script(name, args, command)
         script = next((a for a in args if not a.startswith("-")), "")
-        return Program(shown, kind, _writes_inline(args), args, command.joined, path=script)
+        code = command.heredoc or _inline(args)
+        return Program(
+            shown,
+            kind,
+            any(mark in code for mark in WRITING_CODE),
+            args,
+            command.joined,
+            any(mark in code for mark in FETCHING_CODE),
+            script,
+        )
     table = SUBCOMMANDS.get(name)
     kind = PROGRAMS.get(name, "execute")
     shown = name
@@ -227,6 +275,10 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
                 break
     if name == "gh":
         kind = _gh_kind(args)
+    if name == "test" and "/" in argv[0] and not argv[0].startswith(("/bin/", "/usr/")):
+        kind, shown = "test", argv[0]
+    if (name in FORMATTERS or shown in FORMATTERS) and any(a in CHECK_FLAGS for a in args):
+        kind = "test"
     if kind == "execute" and name in RUNNERS and _names_test(args):
         kind = "test"
     if kind == "execute" and _names_test((name.rpartition(".")[0] or name,)) and argv[0].startswith((".", "/")):
@@ -292,6 +344,6 @@ def _names_test(names: Sequence[str], telling: Sequence[str] = SCRIPT_TEST_WORDS
     return False
 
 
-def _writes_inline(args: tuple[str, ...]) -> bool:
-    code = next((args[i + 1] for i, a in enumerate(args[:-1]) if a in ("-c", "-e")), "")
-    return any(mark in code for mark in ("write_text(", "writeFileSync(", ".write(", "appendFileSync(", "write_bytes("))
+def _inline(args: tuple[str, ...]) -> str:
+    """The program text given to an interpreter on its command line, "" when there is none."""
+    return next((args[i + 1] for i, a in enumerate(args[:-1]) if a in ("-c", "-e", "--eval")), "")

@@ -134,7 +134,10 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
     """The action a call asks for. `arguments`: JSON text, or raw text of a free-form tool; anything unreadable is text."""
     decoded = _arguments(arguments)
     shown = f"{namespace}__{name}" if namespace else name
-    call = hashlib.blake2b(f"{shown}\x1f{arguments.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    # A free-form input and the function form that other formats give it are the same call.
+    asked = decoded["input"] if isinstance(decoded, dict) and len(decoded) == 1 and "input" in decoded else arguments
+    spelled = asked if isinstance(asked, str) else arguments
+    call = hashlib.blake2b(f"{shown}\x1f{spelled.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
     bare = name.lower()
     kind = vocabulary.kind(shown.lower(), _SEPARATOR.split(bare)[-1])
     if kind is not None:
@@ -145,11 +148,11 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
         if command is None and bare == "process":
             return Action(shown, "other", True, call=call)
         shell = read_shell(commands_of(command), vocabulary.programs)
-        size = changed(command) if shell.changes and isinstance(command, str) else None
+        size = (changed(command) if isinstance(command, str) else None) or shell.size if shell.changes else None
         return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell, size)
     if bare in EDITORS:
-        asked = decoded.get("command") if isinstance(decoded, dict) else None
-        asked_words = asked.split() if isinstance(asked, str) else []
+        wanted = decoded.get("command") if isinstance(decoded, dict) else None
+        asked_words = wanted.split() if isinstance(wanted, str) else []
         verb = next((w for w in asked_words[:2] if w in EDITOR_COMMANDS), "view")
         kind = EDITOR_COMMANDS[verb]
         path = _path(decoded) or next((w for w in asked_words if w.startswith("/")), "")
@@ -167,7 +170,7 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
 def changed(decoded: Any) -> int | None:
     """How many characters a change puts in and takes out, by what its arguments hold; None where they do not tell."""
     if isinstance(decoded, str):
-        if "*** Begin Patch" not in decoded and "\n@@" not in decoded:
+        if "*** Begin Patch" not in decoded and "\n@@" not in decoded and not decoded.startswith("@@"):
             return None
         return sum(
             len(line) - 1 for line in decoded.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")

@@ -4,30 +4,31 @@ import hashlib
 import re
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from turnout.conversation import ToolResult
+from turnout.conversation import Audio, Document, Image, ToolResult
+from turnout.signals.causes import cause, continuous_integration, failed_test
+from turnout.signals.counts import Summary
 from turnout.signals.errors import (
     CALL_FAILED,
-    CI_FAILED,
-    CI_NEWEST,
-    CI_PENDING,
     EDIT_FAILED,
     LINT_LEFT,
+    NO_MATCH,
     Failing,
     bounded,
+    critical,
     ends_in_traceback,
     failing,
     first_line,
     line_at,
-    negative,
 )
 from turnout.signals.fingerprint import fingerprint, shown
 from turnout.signals.observation import Evidence, Observation, Status, ToolKind
-from turnout.signals.programs import SIGNALS
 from turnout.signals.results import Form, Reading, read_result
 from turnout.signals.rollback import rejects, undoes
-from turnout.signals.summaries import Summary, read_summary, without_colour
+from turnout.signals.shells import Echoes
+from turnout.signals.summaries import read_summary, without_colour
 from turnout.signals.tools import Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
@@ -38,7 +39,6 @@ TRANSCRIPTS: dict[str, tuple[str, ...]] = {"aider_output": ("Applied edit to ", 
 """Pseudo tools of harnesses that print what they did instead of calling tools, and what shows that they edited."""
 
 CONTENT_KINDS = frozenset({"read", "search"})
-WAITING_FOR = frozenset({"connection_refused", "exit_nonzero", "http_error", "unreachable", "absent_path", "no_match"})
 
 _DURATION = re.compile(r"\d+(?:\.\d+)? ?m?s\b")
 _SUMMARISED = 600
@@ -58,6 +58,9 @@ def judge(
     """The observation of `result`, which answers the call read as `action`; `message`, `part`: its place."""
     form = _form(action)
     reading = read_result(result, form)
+    guarded = False
+    if action.shell is not None and action.shell.echoes is not None:
+        reading, guarded = _with_echoes(action.shell.echoes, reading)
     body = without_colour(reading.body)
     kind = action.kind
     summary = (
@@ -69,7 +72,10 @@ def judge(
         kind = "test"
     elif action.tool in TRANSCRIPTS and any(mark in body for mark in TRANSCRIPTS[action.tool]):
         kind = "edit"
-    verdict = _declined(reading) or _status(action, kind, form, reading, body, summary)
+    verdict = _not_run(reading) or _status(action, kind, form, reading, body, summary)
+    if guarded and verdict.failing is not None and verdict.failing.kind == "exit_nonzero":
+        # The command line itself provided for the failure: its answer was asked for.
+        verdict = _Verdict("failed", "text", Failing("informational", "provided_for", verdict.failing.line))
     if vocabulary.patterns:
         verdict = _by_pattern(vocabulary, action, form, body, verdict)
     failed = verdict.status == "failed"
@@ -101,7 +107,7 @@ def judge(
         tests_passed_count=summary.passed if summary else None,
         tests_failed=summary.failed if summary else None,
         tests_passed=(summary is not None and summary.green and not failed) if kind == "test" else None,
-        digest=_digest(body, kind),
+        digest=_digest(body, kind, result),
         size=len(body),
         truncated=reading.truncated,
         duration_s=reading.duration_s,
@@ -118,6 +124,22 @@ def _takes_back(action: Action, failed: bool, body: str) -> str:
     if shell is None and not failed and (undoes(action.tool) or body.startswith("Last edit to ")):
         return "undo"
     return "review" if rejects(action.tool, action.target, body) else ""
+
+
+def _with_echoes(echoes: Echoes, reading: Reading) -> tuple[Reading, bool]:
+    """The status that the command line itself prints: `; echo "exit $?"`, or what it says after `||` when something went
+    wrong (then True)."""
+    if reading.exit_code not in (0, None) or reading.failed:
+        return reading, False
+    end = reading.body[-400:]
+    if echoes.status:
+        before, _, after = echoes.status.partition("$?")
+        found = re.search(rf"^{re.escape(before)}(\d{{1,3}}){re.escape(after)}[ \t]*$", end, re.MULTILINE)
+        if found is not None:
+            return msgspec.structs.replace(reading, exit_code=int(found.group(1))), False
+    if echoes.otherwise and any(line.strip() in echoes.otherwise for line in end.splitlines()):
+        return msgspec.structs.replace(reading, exit_code=1), True
+    return reading, False
 
 
 def _by_pattern(vocabulary: Vocabulary, action: Action, form: Form, body: str, verdict: _Verdict) -> _Verdict:
@@ -141,11 +163,15 @@ def _by_pattern(vocabulary: Vocabulary, action: Action, form: Form, body: str, v
     return verdict
 
 
-def _digest(body: str, kind: ToolKind) -> str:
-    """A digest of the output; how long a program took makes no difference."""
+def _digest(body: str, kind: ToolKind, result: ToolResult) -> str:
+    """A digest of the output, pictures and files too; how long a program took makes no difference."""
     if kind in ("execute", "test"):
         body = body[:-_SUMMARISED] + _DURATION.sub("", body[-_SUMMARISED:])
-    return hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    hashed = hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8)
+    for part in result.parts:
+        if isinstance(part, Image | Document | Audio):
+            hashed.update(part.source.data.encode("utf-8", "replace"))
+    return hashed.hexdigest()
 
 
 def _form(action: Action) -> Form:
@@ -154,7 +180,9 @@ def _form(action: Action) -> Form:
     return "content" if action.listed and action.kind in CONTENT_KINDS else "call"
 
 
-def _declined(reading: Reading) -> _Verdict | None:
+def _not_run(reading: Reading) -> _Verdict | None:
+    if reading.missing:
+        return _Verdict("unknown", "none")
     evidence: Evidence = "flag" if reading.by_flag else "structure"
     if reading.declined:
         return _Verdict("failed", evidence, Failing("informational", "declined", reading.notice))
@@ -170,11 +198,11 @@ def _status(
     code = reading.exit_code
     if reading.failed:
         evidence: Evidence = "flag" if reading.by_flag else "structure"
-        return _Verdict("failed", evidence, _what_failed(action, kind, form, reading, body, summary))
+        return _Verdict("failed", evidence, cause(action, kind, form, reading, body, summary))
     if reading.timed_out:
-        return _Verdict("failed", "structure", _what_failed(action, kind, form, reading, body, summary))
+        return _Verdict("failed", "structure", cause(action, kind, form, reading, body, summary))
     if code is not None and code != 0:
-        told = _what_failed(action, kind, form, reading, body, summary)
+        told = cause(action, kind, form, reading, body, summary)
         return _Verdict("ok" if told.error_class == "none" else "failed", "exit_code", told, f"exit code {code}")
     if code == 0 or reading.failed is False or action.tool in SILENT_SUCCESS:
         evidence = "exit_code" if code == 0 else "flag" if reading.failed is False else "structure"
@@ -183,124 +211,6 @@ def _status(
             "ok", evidence, _remark(action, kind, reading, body, summary), line
         )
     return _by_text(action, kind, form, body, summary)
-
-
-def _what_failed(
-    action: Action, kind: ToolKind, form: Form, reading: Reading, body: str, summary: Summary | None
-) -> Failing:
-    """Class and kind of a failure that is certain."""
-    shell, code = action.shell, reading.exit_code
-    if reading.timed_out:
-        late = shell is not None and shell.fetches
-        return Failing("critical" if late else "capability", "download_timeout" if late else "timeout", reading.notice)
-    if form != "shell":
-        return _tool_failed(kind, body)
-    told = _by_exit_code(action, code, body) if code is not None else None
-    if told is None and shell is not None and code is None and shell.meaning(1) == ("capability", "ci_failure"):
-        told = _continuous_integration(body)
-    if told is None and kind == "test" and summary is not None:
-        told = Failing("capability", "test_failure", _failed_test(body)) if summary.failed else None
-    if told is None:
-        told = failing(body)
-        if told is not None and kind in ("read", "search") and told.kind == "no_such_file":
-            told = Failing("informational", "absent_path", told.line)
-    if told is None and code in SIGNALS:
-        told = Failing(*SIGNALS[code], first_line(body))
-    if told is None:
-        told = Failing("capability", "exit_nonzero" if code is not None else "tool_error", first_line(body))
-    if shell is not None and shell.waits and shell.probes and told.kind in WAITING_FOR:
-        return Failing("informational", "waiting", told.line)
-    return told
-
-
-def _by_exit_code(action: Action, code: int, body: str) -> Failing | None:
-    """What the exit code says by the table of the program that gave it."""
-    meaning = action.shell.meaning(code) if action.shell else None
-    if meaning is None:
-        if code in (126, 127):
-            return Failing(*SIGNALS[code], first_line(body))
-        return None
-    error_class, kind = meaning
-    if kind == "ci_failure" or kind == "pending":
-        return _continuous_integration(body) or (
-            Failing(error_class, kind, first_line(body)) if kind == "pending" else None
-        )
-    if kind in ("usage", "test_failure", "test_error", "absent_path"):
-        told = failing(body)
-        if kind == "absent_path":
-            return Failing(error_class, kind, told.line) if told and told.kind == "no_such_file" else None
-        if kind == "usage" and told is not None and told.kind == "no_such_file":
-            return Failing("informational", "absent_path", told.line)
-        if told is not None and (told.error_class == "critical" or told.kind in ("missing_module", "usage")):
-            return told
-        if kind == "test_error" and "Exit: Quitting debugger" in body:
-            return Failing("informational", "interrupted", first_line(body))
-        if kind.startswith("test"):
-            return Failing(error_class, kind, _failed_test(body) or (told.line if told else ""))
-    return Failing(error_class, kind, first_line(body))
-
-
-def _failed_test(body: str) -> str:
-    """The line that names a failed test or its reason."""
-    body = bounded(body)
-    for pattern in _TEST_LINES:
-        found = pattern.search(body)
-        if found is not None:
-            return line_at(body, found.start())
-    return ""
-
-
-_TEST_LINES = tuple(
-    re.compile(p, re.MULTILINE)
-    for p in (
-        r"^(?:FAILED|ERROR) \S+::.*",
-        r"^E   \S.*",
-        r"^(?:FAIL|ERROR): \w+ \(",
-        r"^[ \t]*--- FAIL: ",
-        r"^---- \S+ stdout ----",
-        r"^  ● ",
-        r"^[ \t]*[✗✕✖\u00d7] ",
-        r"^not ok ",
-        r"^[ \t]+\d+\) ",
-        r"^(?:FAIL|FAILED)\b",
-    )
-)
-
-
-def _continuous_integration(body: str) -> Failing | None:
-    newest = CI_NEWEST.match(body)
-    if newest is not None and newest.group(1) not in ("failure", "timed_out"):
-        pending = newest.group(1) == ""
-        return Failing("informational", "pending", line_at(body, 0)) if pending else None
-    found = CI_FAILED.search(body)
-    if found is not None:
-        return Failing("capability", "ci_failure", line_at(body, found.start()))
-    found = CI_PENDING.search(body)
-    return Failing("informational", "pending", line_at(body, found.start())) if found else None
-
-
-def _tool_failed(kind: ToolKind, body: str) -> Failing:
-    """What failed in a tool that is no shell and says that it failed."""
-    line = first_line(body)
-    if kind not in ("edit", "write"):
-        told = negative(body)
-        if told is not None:
-            return told
-    if len(body) < 2_000:
-        told = failing(body)
-        if told is not None and told.error_class == "critical":
-            return told
-        if told is not None and told.kind in (
-            "usage",
-            "timeout",
-            "connection_refused",
-            "permission_denied",
-            "http_error",
-        ):
-            return told
-    if kind in ("edit", "write"):
-        return Failing("capability", "edit_failed", line)
-    return Failing("capability", "usage" if "regex" in line or "ripgrep failed" in line else "tool_error", line)
 
 
 def _despite_success(
@@ -312,10 +222,10 @@ def _despite_success(
         return None
     shell = action.shell
     if kind == "read":
-        told = _continuous_integration(body) if shell and shell.meaning(1) == ("capability", "ci_failure") else None
+        told = continuous_integration(body) if shell and shell.checks else None
         return _Verdict("failed", "text", told) if told and told.error_class == "capability" else None
     if summary is not None and summary.failed:
-        return _Verdict("failed", "text", Failing("capability", "test_failure", _failed_test(body)))
+        return _Verdict("failed", "text", Failing("capability", "test_failure", failed_test(body)))
     uncaught = ends_in_traceback(body)
     if uncaught:
         told = failing(body)
@@ -330,12 +240,14 @@ def _remark(action: Action, kind: ToolKind, reading: Reading, body: str, summary
     if kind == "test" and summary is not None and summary.run == 0:
         return Failing("informational", "no_tests", "")
     shell = action.shell
-    if kind == "read" and shell and shell.meaning(1) == ("capability", "ci_failure"):
-        told = _continuous_integration(body)
+    if kind == "read" and shell and shell.checks:
+        told = continuous_integration(body)
         if told is not None:
             return told
     if reading.truncated and "too long" in body[:400]:
         return Failing("informational", "truncated", first_line(body))
+    if kind == "search" and NO_MATCH.fullmatch(body):
+        return Failing("informational", "no_match", body.strip()[:200])
     return None
 
 
@@ -346,15 +258,18 @@ def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Sum
             return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
         if summary is not None and summary.run:
             if summary.failed:
-                return _Verdict("failed", "text", Failing("capability", "test_failure", _failed_test(body)))
+                return _Verdict("failed", "text", Failing("capability", "test_failure", failed_test(body)))
             return _Verdict("ok", "text", None)
         told = failing(body)
         if told is not None:
             return _Verdict("failed", "text", told)
         return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
     if form == "content":
-        return _Verdict("unknown", "none")
+        return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
     if action.tool in TRANSCRIPTS:
+        broken = critical(bounded(body))
+        if broken is not None:
+            return _Verdict("failed", "text", broken)
         found = EDIT_FAILED.search(bounded(body)) or LINT_LEFT.search(bounded(body))
         if found is not None:
             return _Verdict(
@@ -367,12 +282,12 @@ def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Sum
         if found is not None:
             return _Verdict("failed", "text", Failing("capability", "edit_failed", line_at(head, found.start())))
         return _Verdict("ok", "text") if head else _Verdict("unknown", "none")
-    # One line that begins with an error, from a tool that is no reader of files: the tool's own answer.
+    # An answer that begins with an error, from a tool that is no reader of files: the tool's own words.
     if not action.listed or kind not in CONTENT_KINDS:
         head = body.strip()
-        if len(head) < 600 and "\n" not in head and CALL_FAILED.match(head):
-            return _Verdict("failed", "text", _tool_failed(kind, head))
-    return _Verdict("unknown", "none")
+        if len(head) < 2_000 and CALL_FAILED.match(head):
+            return _Verdict("failed", "text", cause(action, kind, form, Reading(body), head, None))
+    return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
 
 
 def _change(action: Action, status: Status, reading: Reading) -> Literal["verified", "claimed"] | None:
