@@ -237,7 +237,7 @@ FAILS_AS: dict[str, str] = {
     **dict.fromkeys(
         [
             *words(
-                "gcc g++ clang clang++ cc c++ javac kotlinc rustc swiftc ghc ocamlc gfortran ld make cmake ninja meson msbuild"
+                "gcc g++ clang clang++ cc c++ javac kotlinc rustc swiftc ghc ocamlc gfortran ld msbuild"
             ),
             *("go build", "cargo build", "cargo check", "dotnet build", "swift build", "zig build", "gradle build"),
         ],
