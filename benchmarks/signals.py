@@ -29,7 +29,7 @@ from typing import Any
 
 import msgspec
 import signals_sample
-from signals_contenders import Verdicts, switchyard, turnout
+from signals_contenders import THRESHOLDS, Verdicts, switchyard, turnout
 
 from turnout.errors import ConfigError
 from turnout.evaluate.agreement import MATTERING, MATTERS, Agreement, agreement
@@ -97,6 +97,7 @@ def report(sets: Sequence[tuple[str, Labelled]], venv: Path | None) -> dict[str,
             "results": len(read.results),
             "windows": len(read.windows),
             "rows": [{"question": q, "measure": m, "shares": msgspec.to_builtins(s)} for (q, m), s in rows.items()],
+            "curves": {one.name: _curve(read, one) for one in said},
             "agreement": {one.name: msgspec.to_builtins(agreed) for one, agreed in zip(said, agreements, strict=True)},
         })  # fmt: skip
     return {"contenders": names, "intervals": "95 % Wilson score intervals", "sets": made}
@@ -136,6 +137,18 @@ def _decisions(read: Labelled, said: Verdicts) -> list[tuple[str, str, Share]]:
     return made
 
 
+def _curve(read: Labelled, said: Verdicts) -> list[dict[str, Any]]:
+    """How often the capable model is chosen where it is needed and elsewhere, without memory, by threshold."""
+    made = []
+    for number, threshold in enumerate(THRESHOLDS):
+        rows = [(one.label.error_class, up[number]) for one, up in zip(read.results, said.curve, strict=True)]
+        needed = [up for truth, up in rows if truth in MATTERS]
+        others = [up for truth, up in rows if truth is not None and truth not in MATTERS]
+        shares = {"where needed": share(sum(needed), len(needed)), "elsewhere": share(sum(others), len(others))}
+        made.append({"threshold": threshold, **msgspec.to_builtins(shares)})
+    return made
+
+
 def markdown(told: dict[str, Any]) -> str:
     """The figures as tables."""
     lines = []
@@ -155,6 +168,7 @@ def markdown(told: dict[str, Any]) -> str:
                 f"| {question} | {row['measure']} | {' | '.join(cells)} | {'' if wanted is None else f'{wanted:.2f}'} |"
             )
         lines.append("")
+        lines += [*_thresholds(one["curves"]), ""] if one["results"] else []
         for name, agreed in one["agreement"].items():
             lines += [f"{name}, labelled class by what it says:", "", *_confusion(agreed["confusion"]), ""]
     return "\n".join(lines)
@@ -166,6 +180,20 @@ def _cell(found: dict[str, Any] | None) -> str:
     if found["value"] is None:
         return "none called" if not found["of"] else "-"
     return f"{found['value']:.2f} [{found['low']:.2f} {found['high']:.2f}] {found['hits']}/{found['of']}"
+
+
+def _thresholds(curves: dict[str, list[dict[str, Any]]]) -> list[str]:
+    """Both routers at every threshold: capable model where needed, and elsewhere."""
+    first = next(iter(curves.values()))
+    lines = [
+        f"| capable model by threshold | {' | '.join(str(at['threshold']) for at in first)} |",
+        "|---|" + "---|" * len(first),
+    ]
+    for name, curve in curves.items():
+        for where in ("where needed", "elsewhere"):
+            cells = ("-" if at[where]["value"] is None else f"{at[where]['value']:.2f}" for at in curve)
+            lines.append(f"| {name}, {where} | {' | '.join(cells)} |")
+    return lines
 
 
 def _confusion(counts: dict[str, dict[str, int]]) -> list[str]:

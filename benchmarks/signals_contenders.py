@@ -23,25 +23,37 @@ CLASS_OF: dict[float, ErrorClass] = {0.0: "none", 0.3: "informational", 0.7: "ca
 """Error class of a severity: soft failures are set beside what needs no correction."""
 
 
+THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+
 class Verdicts(Struct, frozen=True):
     """What one contender says, in the order of the labels. `alone`, `session`: whether the turn after each labelled result
-    goes to the capable model, asked without and with the memory of all turns before."""
+    goes to the capable model, asked without and with the memory of all turns before. `curve`: as `alone`, at each of
+    `THRESHOLDS`."""
 
     name: str
     results: tuple[Said, ...]
     windows: tuple[SaidOfWindow, ...]
     alone: tuple[bool, ...]
     session: tuple[bool, ...]
+    curve: tuple[tuple[bool, ...], ...]
 
 
 def turnout(read: Labelled) -> Verdicts:
     """Turnout's observations, and the decisions of its stage router at its defaults."""
     alone = {}
     session = {}
+    curve = {}
     for conversation, ends in by_conversation(read.results):
         for end in ends:
-            alone[id(conversation), end] = next(decided(conversation, [end], remembering=False))[1]
-        for end, capable in decided(conversation, sorted({*ends, *turns_before(conversation, ends[-1])}), True):
+            place = id(conversation), end
+            alone[place] = next(decided(conversation, [end], Stage(EFFICIENT, CAPABLE), remembering=False))[1]
+            curve[place] = tuple(
+                next(decided(conversation, [end], Stage(EFFICIENT, CAPABLE, threshold=t), remembering=False))[1]
+                for t in THRESHOLDS
+            )
+        turns = sorted({*ends, *turns_before(conversation, ends[-1])})
+        for end, capable in decided(conversation, turns, Stage(EFFICIENT, CAPABLE), remembering=True):
             session[id(conversation), end] = capable
     places = [(id(one.conversation), one.seen.message) for one in read.results]
     return Verdicts(
@@ -50,12 +62,14 @@ def turnout(read: Labelled) -> Verdicts:
         tuple(window_said_by_turnout(one) for one in read.windows),
         tuple(alone[place] for place in places),
         tuple(session[place] for place in places),
+        tuple(curve[place] for place in places),
     )
 
 
-def decided(conversation: Conversation, ends: Sequence[int], remembering: bool) -> Iterator[tuple[int, bool]]:
+def decided(
+    conversation: Conversation, ends: Sequence[int], router: Stage, remembering: bool
+) -> Iterator[tuple[int, bool]]:
     """Whether the turn after each of `ends` goes to the capable model; in one session if `remembering`."""
-    router = Stage(EFFICIENT, CAPABLE)
     lane = Lane("", "session", "", "session_header") if remembering else Lane()
     memory: dict[str, State] = {}
     for end in ends:
@@ -100,20 +114,23 @@ def switchyard(read: Labelled, venv: Path) -> Verdicts:
             questions.append(question | {"turns": turns_before(conversation, ends[-1])})
     answers = probe(venv, questions)
     results, windows = len(read.results), len(read.windows)
-    tiers: list[dict[tuple[int, int], bool]] = []
+    decisions: list[dict[tuple[int, int], dict[str, Any]]] = []
     for half in (answers[results + windows :][: len(asked)], answers[results + windows + len(asked) :]):
-        tiers.append({
-            (id(conversation), int(end)): found["tier"] == "capable"
+        decisions.append({
+            (id(conversation), int(end)): found
             for (conversation, _), answer in zip(asked, half, strict=True)
             for end, found in answer["decisions"].items()
         })  # fmt: skip
     places = [(id(one.conversation), one.seen.message) for one in read.results]
+    alone, session = ([half[place] for place in places] for half in decisions)
     return Verdicts(
         "nemo-switchyard 0.3.0",
         tuple(Said(CLASS_OF[a["severity"]], a["tests_passed"]) for a in answers[:results]),
         tuple(SaidOfWindow(a["repeated"], a["spinning"]) for a in answers[results : results + windows]),
-        tuple(tiers[0][place] for place in places),
-        tuple(tiers[1][place] for place in places),
+        tuple(one["tier"] == "capable" for one in alone),
+        tuple(one["tier"] == "capable" for one in session),
+        # Its rules come first and ask no threshold; a score decides when it is beyond the threshold, strictly.
+        tuple(tuple(one["source"] == "override" or one["score"] > t for t in THRESHOLDS) for one in alone),
     )
 
 

@@ -12,7 +12,10 @@ COLOURS = ("#1f6f8b", "#c8641e")
 
 
 def plot(report: dict[str, Any], wanted: dict[tuple[str, str], float], folder: Path) -> list[Path]:
-    """Draw `report` (see signals.py) into `folder` as SVG and PNG. `wanted`: marks by question and measure."""
+    """Draw `report` (see signals.py) into `folder` as SVG and PNG: the figures, and the decisions by threshold.
+
+    `wanted`: marks by question and measure.
+    """
     sets = [one for one in report["sets"] if one["results"] or one["windows"]]
     lines = list(dict.fromkeys((row["question"], row["measure"]) for one in sets for row in one["rows"]))
     height = 0.34 * len(lines) + 1.6
@@ -47,8 +50,38 @@ def plot(report: dict[str, Any], wanted: dict[tuple[str, str], float], folder: P
     figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9)
     figure.tight_layout(rect=(0, 0.06 if height > 5 else 0.09, 1, 1))
     folder.mkdir(parents=True, exist_ok=True)
-    made = [folder / "signals.svg", folder / "signals.png"]
+    made = [*_saved(figure, folder, "signals"), *_saved(_curves(report, sets), folder, "decisions")]
+    pyplot.close("all")
+    return made
+
+
+def _saved(figure: Any, folder: Path, name: str) -> list[Path]:
+    made = [folder / f"{name}.svg", folder / f"{name}.png"]
     for path in made:
         figure.savefig(path, dpi=120)
-    pyplot.close(figure)
     return made
+
+
+def _curves(report: dict[str, Any], sets: list[dict[str, Any]]) -> Any:
+    """Capable model where needed against elsewhere, a point per threshold, the default marked."""
+    sets = [one for one in sets if one["results"]]
+    figure, axes = pyplot.subplots(1, len(sets), sharey=True, squeeze=False, figsize=(1.0 + 3.6 * len(sets), 4.4))
+    for panel, one in zip(axes[0], sets, strict=True):
+        for colour, name in zip(COLOURS, report["contenders"], strict=False):
+            points = [at for at in one["curves"][name] if at["elsewhere"]["of"] and at["where needed"]["of"]]
+            across = [at["elsewhere"]["value"] for at in points]
+            upward = [at["where needed"]["value"] for at in points]
+            panel.plot(across, upward, "o-", color=colour, markersize=4, label=name)
+            default = [(x, y) for x, y, at in zip(across, upward, points, strict=True) if at["threshold"] == 0.5]
+            for x, y in default:
+                panel.plot(x, y, "o", color=colour, markersize=10, fillstyle="none")
+        panel.set_title(one["name"], fontsize=10)
+        panel.set_xlabel("capable model elsewhere", fontsize=9)
+        panel.set_ylim(0, 1.02)
+        panel.set_xlim(left=0)
+        panel.grid(color="#dddddd", linewidth=0.6)
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0][0].set_ylabel("capable model where needed", fontsize=9)
+    axes[0][0].legend(frameon=False, fontsize=8, loc="lower right", title="ring: threshold 0.5", title_fontsize=8)
+    figure.tight_layout()
+    return figure

@@ -171,6 +171,8 @@ async def of_decisions(question: dict[str, Any]) -> dict[str, Any]:
         tier, source, score = await decide(DEFAULT, neutral(messages[: at + 1]), session)
         if at in wanted:
             found[at] = {"tier": tier, "source": source, "score": score}
+            if not session:  # the score is told only where it decides, which at threshold 0 it always does
+                found[at]["score"] = (await decide(ANY_EVIDENCE, neutral(messages[: at + 1])))[2]
     return {"decisions": found}
 
 

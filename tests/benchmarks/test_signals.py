@@ -149,6 +149,10 @@ def test_turnout_decides_alone_and_in_session(folder: Path) -> None:
     # One failure leaves the efficient model at work; the fourth of the same does not, whatever is remembered.
     assert said.alone == (False, True, False)
     assert said.session[1:] == (True, False)
+    # A lower threshold never takes the capable model away, and the default is one of those asked for.
+    for up, alone in zip(said.curve, said.alone, strict=True):
+        assert list(up) == sorted(up, reverse=True)
+        assert up[signals_contenders.THRESHOLDS.index(0.5)] == alone
     assert len(said.windows) == 1
 
 
@@ -179,9 +183,10 @@ def test_the_plot_is_drawn(folder: Path) -> None:
     pytest.importorskip("matplotlib")
     from signals_plot import plot
 
-    svg, png = plot(report(folder), signals.WANTED, folder / "out")
-    assert "<svg" in svg.read_text("utf-8")
-    assert png.read_bytes().startswith(b"\x89PNG")
+    made = plot(report(folder), signals.WANTED, folder / "out")
+    assert [path.name for path in made] == ["signals.svg", "signals.png", "decisions.svg", "decisions.png"]
+    assert "<svg" in made[0].read_text("utf-8")
+    assert made[3].read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.fixture
@@ -213,11 +218,8 @@ def test_a_run_reports_each_set_and_each_half_by_itself(
     out = capsys.readouterr().out
     for part in ("**shared**: 3 results, 1 windows", "**new, first half**: 1 results", "half (unseen)**: 2 results"):
         assert part in out
-    assert sorted(path.name for path in (recordings / "out").iterdir()) == [
-        "signals.json",
-        "signals.png",
-        "signals.svg",
-    ]
+    made = {path.name for path in (recordings / "out").iterdir()}
+    assert made == {"signals.json", "signals.png", "signals.svg", "decisions.png", "decisions.svg"}
     assert [one["results"] for one in json.loads((recordings / "out" / "signals.json").read_text())["sets"]] == [
         3,
         1,
@@ -275,3 +277,5 @@ def test_switchyard_is_read_off_its_decisions(folder: Path) -> None:
     assert [one.error_class for one in said.results] == ["capability", "capability", "none"]
     assert said.alone == (False, True, False)
     assert said.windows[0].repeated
+    assert [up[signals_contenders.THRESHOLDS.index(0.5)] for up in said.curve] == list(said.alone)
+    assert said.curve[0][0]
