@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from turnout.conversation import Reply
-from turnout.errors import ClientError, TurnoutError, UpstreamError
+from turnout.errors import ClientError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
 from turnout.gateway.config import Route
@@ -78,7 +78,7 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
                 fits = unable(model, request, serving.conversation or request.conversation)
                 if fits is not None:
                     candidates.add(list(route.targets))
-                    raise fits
+                    raise afresh(fits)
                 prepared = prepared_for(serving, request, route, model, decision)
             except ClientError as error:
                 # What one target cannot take another may: only the first refusal is the client's to know.

@@ -114,6 +114,9 @@ async def _last_words(serving: "Serving", data: bytes, tally: Tally) -> None:
         clean = serving.gateway.redactor.with_credentials(serving.headers).clean_bytes(data)
         serving.keep_response(clean)
         await serving.outlet.write(clean)
+    else:
+        # The tally takes its error for told; should no other target take over, a writer of our own tells it.
+        serving.outlet.fault = None
 
 
 def unsayable(refusal: ClientError) -> UpstreamError:
@@ -232,7 +235,7 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         if type(last) is Fault:
             if outlet.content_sent:
                 await outlet.write(b"".join([writer.feed(delta) for delta in deltas[:-1]]))
-            raise last.error
+            raise afresh(last.error)
         for delta in deltas:
             kind = type(delta)
             if (kind is not TextDelta and kind is not ArgumentsDelta) or keeps:
@@ -242,7 +245,8 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         data = b"".join([writer.feed(delta) for delta in deltas])
         if writer.refusal is not None:
             account.usage = last.usage if type(last) is End else account.usage
-            if outlet.content_sent:
+            if outlet.opened:
+                # No other target would mend it, so a stream that has begun, or was kept alive, ends with the writer's error.
                 serving.keep_response(data)
                 await outlet.write(data)
             raise unsayable(writer.refusal)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from turnout.conversation import Conversation, Edit, Fault, Message, Reply, Usage
-from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError
+from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import reasoned, reasoners
 from turnout.gateway.asking import Asker
@@ -346,7 +346,7 @@ class Serving:
         elif not outlet.closed:
             if outlet.content_sent:
                 self.ended = "cut"
-            fault = error if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
+            fault = afresh(error) if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
             if isinstance(error, ClientError):
                 fault = UpstreamError("request", message, status=error.status, code=error.code, param=error.param)
             data = outlet.fault(fault) if outlet.fault is not None else self._fault(fault)

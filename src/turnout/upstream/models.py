@@ -11,7 +11,7 @@ import msgspec
 
 from turnout.conversation import Edit, Format, Instruction
 from turnout.conversation.edits import Effort
-from turnout.errors import UpstreamError
+from turnout.errors import UpstreamError, afresh
 from turnout.pricing.caching import caching_of
 from turnout.pricing.prices import Prices
 from turnout.pricing.rates import Rates
@@ -202,7 +202,7 @@ class Model:
                     return Opened(self, response)
                 error = await self._refusal(response, redactor.with_credentials(headers))
             except UpstreamError as failed:
-                error = self.own(failed)
+                error = self.own(failed.with_traceback(None))
             except BaseException:
                 health.abandoned()
                 raise
@@ -212,7 +212,7 @@ class Model:
                 wait = delay_s(error, attempt, None if until is None else until - time.monotonic())
             if wait is None:
                 health.failed(error, time.monotonic())
-                raise error
+                raise afresh(error)
             attempt += 1
             if retried is not None:
                 retried(error)

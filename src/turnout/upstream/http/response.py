@@ -154,4 +154,4 @@ class Response:
         error = UpstreamError("malformed", f"{self.origin}: the compressed body cannot be decoded: {problem} (body)")
         self.error = error
         self.chunks.clear()
-        return error
+        return afresh(error)

@@ -87,7 +87,7 @@ class MessagesWriter:
             try:
                 return self._start() + self._part_begin(delta.part)
             except ClientError as error:
-                self.refusal = error
+                self.refusal = error.with_traceback(None)
                 return self._fault(error)
         if isinstance(delta, PartEnd):
             return self._part_end(delta.part)

@@ -138,7 +138,7 @@ class ChatReader:
         try:
             return list(unfold(read_reply(body, self._asked)))
         except UpstreamError as error:
-            return [Fault(error)]
+            return [Fault(error.with_traceback(None))]
 
     def _read(self, events: Iterable[tuple[bytes, bytes]], out: list[Delta]) -> None:
         try:

@@ -99,7 +99,7 @@ class ChatTally:
         try:
             reply = read_reply(body, self._asked)
         except UpstreamError as error:
-            self.error = error
+            self.error = error.with_traceback(None)
             return
         self.id, self.model, self.usage, self.stop = reply.id, reply.model, reply.usage, reply.stop
         self.started = True
