@@ -34,6 +34,10 @@ HERE = Path(__file__).parent
 SRC = HERE.parent / "src"
 
 
+LEDGER_HANDLES = 4 * 3
+"""What the ledger may keep open: a writer and a pool of three readers, each with a handle of the file, its log and its index."""
+
+
 def configuration(port: int, ledger: Path) -> str:
     """Three upstreams that are one server, and a route of every kind."""
     lines = []
@@ -51,7 +55,7 @@ def configuration(port: int, ledger: Path) -> str:
         '[routes.dice]\ntype = "random"\ntargets = ["chat-small", "messages-small", "responses-large"]',
         f'[ledger]\nurl = "sqlite:///{ledger}"\n[server]\nshutdown_s = 5\ndeadline_s = 30',
         # So few that the bound is reached: what is remembered of sessions must not pass for a leak, nor hide one.
-        "[sessions]\nmax_lanes = 1000",
+        "[sessions]\nmax_lanes = 1000\nmax_responses = 500",
     ]
     return "\n".join(lines) + "\n"
 
@@ -211,7 +215,19 @@ class Gateway:
         while not self.states.exists() or self.states.stat().st_size == before:
             time.sleep(0.02)
         told: dict[str, Any] = json.loads(self.states.read_text().splitlines()[-1])
-        return {**told, "fds": len(os.listdir(f"/proc/{self.process.pid}/fd"))}  # noqa: PTH208 - not a Path
+        return {**told, "fds": dict(self.descriptors())}
+
+    def descriptors(self) -> Counter[str]:
+        """Open descriptors by what they are: sockets, handles of the ledger's files, anything else."""
+        kinds: Counter[str] = Counter(sockets=0, ledger=0, other=0)
+        for link in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            try:
+                to = str(link.readlink())
+            except FileNotFoundError:
+                continue  # closed meanwhile
+            ledger = to.startswith(str(self.ledger))
+            kinds["sockets" if to.startswith("socket:") else "ledger" if ledger else "other"] += 1
+        return kinds
 
     def metric(self, name: str) -> float:
         """The sum of a metric's samples."""
@@ -344,7 +360,9 @@ def faults_of(report: dict[str, Any]) -> list[str]:
         "the ledger dropped turns": report["ledger_dropped"],
         "tasks are left": after["tasks"] > before["tasks"],
         "turns are left in memory": after["Serving"] or after["Attended"] or after["Opened"],
-        "file descriptors are left": after["fds"] > before["fds"] + report["idle_upstream_connections"] + 2,
+        "sockets are left": after["fds"]["sockets"] > before["fds"]["sockets"] + report["idle_upstream_connections"],
+        "handles of the ledger are left": after["fds"]["ledger"] > LEDGER_HANDLES,
+        "other descriptors are left": after["fds"]["other"] > before["fds"]["other"],
         "upstream connections are busy": report["busy_upstream_connections"],
         "upstream connections outlive the gateway": report["upstream_connections_after_exit"],
         "the exit code is not 0": report["exit_code"],

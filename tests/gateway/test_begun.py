@@ -10,7 +10,11 @@ import pytest
 from tests.played import Played, Seen, Step, chunk, event, stream
 from tests.running import Running, running
 
-PATHS = {"openai_chat": "/v1/chat/completions", "anthropic_messages": "/v1/messages", "openai_responses": "/v1/responses"}
+PATHS = {
+    "openai_chat": "/v1/chat/completions",
+    "anthropic_messages": "/v1/messages",
+    "openai_responses": "/v1/responses",
+}
 SAYS_SO = {"openai_chat": b'"error"', "anthropic_messages": b"event: error", "openai_responses": b"response.failed"}
 """How a client of each format is told."""
 

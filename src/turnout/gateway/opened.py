@@ -207,7 +207,8 @@ def sessions(config: Config) -> tuple[SessionStore, ResponseStore]:
     """The stores of lanes and of responses that the configuration names. Raises ConfigError."""
     url, ttl_s = config.sessions.url, config.sessions.ttl_s
     if url in ("memory:", "memory://", ""):
-        return MemoryStore(ttl_s=ttl_s, max_lanes=config.sessions.max_lanes), MemoryResponses(ttl_s=ttl_s)
+        responses = MemoryResponses(ttl_s=ttl_s, max_count=config.sessions.max_responses)
+        return MemoryStore(ttl_s=ttl_s, max_lanes=config.sessions.max_lanes), responses
     if url.split(":", 1)[0] not in ("redis", "rediss"):
         raise ConfigError("expected `memory:`, redis://... or rediss://...", file=config.file, key="sessions.url")
     try:

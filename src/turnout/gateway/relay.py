@@ -109,14 +109,14 @@ async def _last_words(serving: "Serving", data: bytes, tally: Tally) -> None:
     """What came with a stream's own error: relayed (without secrets) where no other target can take over any more, because
     content has gone out already or because the request itself is at fault."""
     error = tally.error
-    if data and error is not None and (serving.outlet.content_sent or error.kind not in ANOTHER_MAY):
+    if error is not None and not serving.outlet.content_sent and error.kind in ANOTHER_MAY:
+        # The tally takes its error for told; should no other target take over, a writer of our own tells it.
+        serving.outlet.fault = None
+    elif data:
         serving.outlet.fault = tally.fault
         clean = serving.gateway.redactor.with_credentials(serving.headers).clean_bytes(data)
         serving.keep_response(clean)
         await serving.outlet.write(clean)
-    else:
-        # The tally takes its error for told; should no other target take over, a writer of our own tells it.
-        serving.outlet.fault = None
 
 
 def unsayable(refusal: ClientError) -> UpstreamError:

@@ -346,7 +346,9 @@ class Serving:
         elif not outlet.closed:
             if outlet.content_sent:
                 self.ended = "cut"
-            fault = afresh(error) if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
+            fault = (
+                afresh(error) if isinstance(error, UpstreamError) else UpstreamError("unavailable", message, status=500)
+            )
             if isinstance(error, ClientError):
                 fault = UpstreamError("request", message, status=error.status, code=error.code, param=error.param)
             data = outlet.fault(fault) if outlet.fault is not None else self._fault(fault)
