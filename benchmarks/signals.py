@@ -150,8 +150,8 @@ def _curve(read: Labelled, said: Verdicts) -> list[dict[str, Any]]:
 
 
 def markdown(told: dict[str, Any]) -> str:
-    """The figures as tables."""
-    lines = []
+    """The figures as tables: all sets in one, then each with counts, thresholds and confusions."""
+    lines = [*_summary(told), ""]
     for one in told["sets"]:
         lines += [f"**{one['name']}**: {one['results']} results, {one['windows']} windows", ""]
         lines += [
@@ -180,6 +180,30 @@ def _cell(found: dict[str, Any] | None) -> str:
     if found["value"] is None:
         return "none called" if not found["of"] else "-"
     return f"{found['value']:.2f} [{found['low']:.2f} {found['high']:.2f}] {found['hits']}/{found['of']}"
+
+
+def _summary(told: dict[str, Any]) -> list[str]:
+    """What is wanted, and the decisions, in all sets."""
+    columns = [(one, name) for one in told["sets"] for name in told["contenders"]]
+    lines = [f"| | {' | '.join(one['name'] + ': ' + name for one, name in columns)} | wanted |"]
+    lines.append("|---|" + "---|" * (len(columns) + 1))
+    found = [{(row["question"], row["measure"]): row["shares"] for row in one["rows"]} for one in told["sets"]]
+    asked = [place for place in dict.fromkeys(place for rows in found for place in rows) if _summed(*place)]
+    for place in asked:
+        cells = [_short(rows.get(place, {}).get(name)) for rows in found for name in told["contenders"]]
+        wanted = f"{WANTED[place]:.2f}" if place in WANTED else ""
+        lines.append(f"| {', '.join(place)} | {' | '.join(cells)} | {wanted} |")
+    return lines
+
+
+def _summed(question: str, measure: str) -> bool:
+    return (question, measure) in WANTED or question.startswith("capable model")
+
+
+def _short(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    return "none called" if found["value"] is None else f"{found['value']:.2f} [{found['low']:.2f} {found['high']:.2f}]"
 
 
 def _thresholds(curves: dict[str, list[dict[str, Any]]]) -> list[str]:

@@ -174,6 +174,7 @@ def test_the_table_holds_every_question_with_counts(folder: Path) -> None:
     text = signals.markdown(told)
     assert "| capability or critical | precision | 1.00 [0.34 1.00] 2/2 | 0.93 |" in text
     assert "| capable model, no memory | where needed | 0.50 [0.09 0.91] 1/2 |  |" in text
+    assert "| capability or critical, precision | 1.00 [0.34 1.00] | 1.00 [0.34 1.00] | 0.93 |" in text
     assert text.count("**small**") == text.count("**again**") == 1
     assert json.loads(json.dumps(told))["sets"][0]["agreement"]["Turnout"]["confusion"]["capability"]["capability"] == 2
     assert "ValueError" not in json.dumps(told)
