@@ -14,14 +14,16 @@ from turnout.signals import OBSERVED_AT_MOST, observe, real_user_text
 from turnout.signals.memo import Memo
 
 
-def test_depth_counts_assistant_turns_since_the_last_real_user_turn() -> None:
+def test_depth_counts_steps_since_the_last_real_user_turn() -> None:
     story = Story().bash("ls", "a", 0).bash("pwd", "b", 0).say("Next task.")
-    assert (observe(story.conversation).depth, observe(story.conversation).assistant_turns) == (0, 2)
+    assert observe(story.conversation).depth == 0
     story.bash("ls", "a", 0)
-    assert (observe(story.conversation).depth, observe(story.conversation).assistant_turns) == (1, 3)
+    assert observe(story.conversation).depth == 1
+    story.say("I see.", "assistant").bash("ls", "a", 0)
+    assert observe(story.conversation).depth == 2
 
 
-def test_consecutive_assistant_units_are_one_turn() -> None:
+def test_a_turn_is_one_step_for_each_call_however_its_units_stand() -> None:
     items = (
         Message("user", (Text("go"),)),
         Message("assistant", (Reasoning("hm"),)),
@@ -33,7 +35,7 @@ def test_consecutive_assistant_units_are_one_turn() -> None:
         Message("assistant", (Reasoning("hm"),)),
     )
     signals = observe(Conversation(items))
-    assert (signals.depth, len(signals.observations), signals.results) == (2, 2, 2)
+    assert (signals.depth, len(signals.observations), signals.results) == (3, 2, 2)
 
 
 def test_only_the_newest_results_are_kept_and_all_are_counted() -> None:
@@ -100,7 +102,7 @@ def test_messages_before_the_last_user_turn_are_not_decoded() -> None:
     history = [*rows(20, "tail"), {"role": "user", "content": "And now this, unseen before."}]
     signals = observe(decoder.conversation(history))
     assert decoder.decoded == [41]
-    assert (signals.results, signals.assistant_turns, signals.depth) == (20, 20, 0)
+    assert (signals.results, signals.depth) == (20, 0)
 
 
 @settings(deadline=None)

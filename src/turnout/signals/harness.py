@@ -64,6 +64,8 @@ ENVELOPES: tuple[str, ...] = (
     "workspace_info",
     "remindersinstructions",
     "reminderinstructions",
+    # Instructions between turns, in formats that have no place for them
+    "system",
 )
 """Tags of blocks that a harness writes into user messages."""
 
@@ -103,6 +105,14 @@ INJECTED: tuple[str, ...] = (
 )
 """How other harness texts in user messages begin, lower case."""
 
+STAND_INS: tuple[str, ...] = (
+    "no result was recorded for this call",
+    "(no result: the call was interrupted)",
+    "[tool result missing",
+    "tool result missing due to internal error",
+)
+"""How what stands in requests begins where a result should be that was never recorded, lower case."""
+
 TEXT_RESULTS: tuple[tuple[str, str], ...] = (
     ("<returncode>", "bash"),  # mini-swe-agent
     ("the last command <command>", "bash"),
@@ -116,6 +126,7 @@ TEXT_RESULTS: tuple[tuple[str, str], ...] = (
     ("[write_to_file", "write_to_file"),
     ("[replace_in_file", "replace_in_file"),
     ("[apply_diff", "apply_diff"),
+    ("[result of tool call ", "?"),  # a result without its call, in any format
 )
 """User messages of agents without tool calling that are results of tools: how they begin, and the tool."""
 
@@ -186,6 +197,13 @@ def _without_trailing(text: str) -> str:
             break
         text = text[:began].rstrip()
     return text
+
+
+def is_stand_in(result: ToolResult) -> bool:
+    """Whether `result` only says that its call has none."""
+    if len(result.parts) != 1 or not isinstance(part := result.parts[0], Text) or len(part.text) >= 200:
+        return False
+    return part.text.lstrip().lower().startswith(STAND_INS)
 
 
 def tool_of_text_result(head: str) -> str | None:

@@ -21,8 +21,8 @@ LOOKED_BACK = 32
 
 
 class Facts(Struct, frozen=True):
-    """What a message contributes. `said`: a person spoke in it; `complaint`: that it is still wrong, `looks`: to ask for no
-    change. `results`: part index, call id and tool name of each result it carries."""
+    """What a message contributes. `said`: a person spoke in it; `shown`: in media only, which may be a tool's; `complaint`: that
+    it is still wrong, `looks`: to ask for no change. `results`: part index, call id and tool name of each result it carries."""
 
     said: bool = False
     compacted: bool = False
@@ -31,6 +31,7 @@ class Facts(Struct, frozen=True):
     block: Action | None = None
     complaint: bool = False
     looks: bool = False
+    shown: bool = False
 
 
 class Unit(Struct, frozen=True, gc=False):

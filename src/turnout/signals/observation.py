@@ -65,17 +65,16 @@ class Signals(Struct, frozen=True, omit_defaults=True):
     """What the conversation shows at this turn, for the agent it belongs to.
 
     `observations`: the tool results since the last real user turn, oldest first, at most the newest `OBSERVED_AT_MOST`.
-    `depth`: assistant turns since the last real user turn, the same number whatever the dialect. `assistant_turns`: over
-    the whole conversation. `user_turn`: the newest unit is a real user text rather than a tool result. `compacted`: the
-    history was replaced by a summary since the last real user turn. `results`: tool results in the whole conversation.
+    `depth`: steps of the assistant since the last real user turn, the same number whatever the dialect: a turn is one step for
+    each call it makes, at least one. `user_turn`: the newest unit is a real user text rather than a tool result. `compacted`:
+    the history was replaced by a summary since the last real user turn. `results`: tool results in the whole conversation.
     `course`: how the task went so far, None when only the observations are known. `said_at`: the message of the last real user
     turn; `complaint`: it says that what was done is still wrong; `reads_only`: it asks to look and not to change anything, or
-    the agent has no tool that could. `compacted_at`: the summary's message, `since_compaction`: assistant turns since.
+    the agent has no tool that could. `compacted_at`: the summary's message, `since_compaction`: steps since.
     """
 
     observations: tuple[Observation, ...] = ()
     depth: int = 0
-    assistant_turns: int = 0
     user_turn: bool = False
     compacted: bool = False
     results: int = 0

@@ -10,7 +10,13 @@ from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, Tool
 from turnout.signals.asked import asks_to_look, only_looks
 from turnout.signals.course import Course
 from turnout.signals.feedback import complains
-from turnout.signals.harness import COMPACTION_ITEMS, is_compaction, real_user_text, tool_of_text_result
+from turnout.signals.harness import (
+    COMPACTION_ITEMS,
+    is_compaction,
+    is_stand_in,
+    real_user_text,
+    tool_of_text_result,
+)
 from turnout.signals.history import Facts, Unit, history_of
 from turnout.signals.items import call_of, result_of
 from turnout.signals.memo import Memo
@@ -35,13 +41,16 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
     dialect = conversation.format
     read: Memo[Facts] = vocabulary.read
     units: list[Unit] = []
-    compacted_at: int | None = None
+    compacted_at = since_compaction = None
     said: Facts | None = None
     boundary = -1
+    depth, run = 0, -1
     for i in range(len(roles) - 1, -1, -1):
         role = roles[i]
-        if role == "system" or role == "developer":
-            continue
+        if role != "assistant":
+            depth, run = depth + _steps(run), -1
+            if role == "system" or role == "developer":
+                continue
         # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
         digest = None
         facts = None
@@ -54,29 +63,30 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
             if digest is not None:
                 read.put(digest, facts)
         if facts.compacted and compacted_at is None:
-            compacted_at = i
-        if facts.said:
+            compacted_at, since_compaction = i, depth + _steps(run)
+        # Formats whose results hold text only carry the media of results in the user message that follows.
+        if facts.said and not (facts.shown and i and roles[i - 1] == "tool"):
             boundary, said = i, facts
             break
+        if role == "assistant":
+            run = max(run, 0) + len(facts.calls)
         if facts is not _NOTHING:
             units.append(Unit(i, digest, facts))
+    depth += _steps(run)
     units.reverse()
-    depth = _runs(roles, boundary + 1)
-    earlier = 0 if boundary < 0 else _runs(roles, 0, boundary)
     observations, course = history_of(units, messages, vocabulary, agent).answer()
     return Signals(
         observations=observations,
         depth=depth,
-        assistant_turns=depth + earlier,
         user_turn=depth == 0 and boundary >= 0,
         compacted=compacted_at is not None,
         results=course.results + _results_before(roles, raw, text_of, messages, boundary),
         course=course if observations else None,
         said_at=boundary if said is not None else None,
         # Nothing can be wrong still before anything was done.
-        complaint=said is not None and said.complaint and earlier > 0,
+        complaint=said is not None and said.complaint and "assistant" in roles[:boundary],
         compacted_at=compacted_at,
-        since_compaction=None if compacted_at is None else _runs(roles, compacted_at + 1),
+        since_compaction=since_compaction,
         reads_only=_reads_only(conversation, said, depth, course),
     )
 
@@ -104,14 +114,9 @@ def _itself(raw: Any) -> Any:
     return raw
 
 
-def _runs(roles: Sequence[str], begin: int, end: int | None = None) -> int:
-    """Assistant turns among `roles`: units of the assistant that follow one another are one."""
-    count, before = 0, ""
-    for role in roles[begin:end]:
-        if role == "assistant" and before != "assistant":
-            count += 1
-        before = role
-    return count
+def _steps(calls: int) -> int:
+    """Steps of an assistant's run of messages that makes so many calls; -1 for no run."""
+    return max(calls, 1) if calls >= 0 else 0
 
 
 def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
@@ -125,6 +130,7 @@ def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
         (at, result.call_id, result.name or "")
         for at, part in enumerate(parts)
         if (result := part if isinstance(part, ToolResult) else result_of(part) if isinstance(part, Opaque) else None)
+        and not is_stand_in(result)
     )
     if message.role == "assistant":
         if calls or results:
@@ -146,7 +152,7 @@ def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
         )
     if text:
         return Facts(True, compacted, calls, results, complaint=complains(text), looks=asks_to_look(text))
-    return Facts(said, compacted, calls, results) if said or compacted or results or calls else _NOTHING
+    return Facts(said, compacted, calls, results, shown=said) if said or compacted or results or calls else _NOTHING
 
 
 def _compaction_item(message: Message) -> bool:

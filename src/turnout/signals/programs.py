@@ -236,9 +236,7 @@ FAMILIES: dict[str, str] = {
 FAILS_AS: dict[str, str] = {
     **dict.fromkeys(
         [
-            *words(
-                "gcc g++ clang clang++ cc c++ javac kotlinc rustc swiftc ghc ocamlc gfortran ld msbuild"
-            ),
+            *words("gcc g++ clang clang++ cc c++ javac kotlinc rustc swiftc ghc ocamlc gfortran ld msbuild"),
             *("go build", "cargo build", "cargo check", "dotnet build", "swift build", "zig build", "gradle build"),
         ],
         "compile",

@@ -17,7 +17,7 @@ error in JSON; content that was read, searched or fetched, which says nothing of
 class Reading(Struct, frozen=True):
     """A result by its form. `body`: the output without the harness's wrapping. `exit_code`: None when none is stated.
     `failed`: True or False where a flag or the harness's own words say so, None elsewhere. `by_flag`: the format's own flag
-    said it. `notice`: the harness's words that decided. `missing`: a stand-in for a result that was never recorded."""
+    said it. `notice`: the harness's words that decided."""
 
     body: str
     exit_code: int | None = None
@@ -29,7 +29,6 @@ class Reading(Struct, frozen=True):
     aborted: bool = False
     truncated: bool = False
     running: bool = False
-    missing: bool = False
     duration_s: float | None = None
 
 
@@ -100,14 +99,6 @@ TIMED_OUT_AT_THE_END: tuple[str, ...] = (
 )
 """The same in lines that follow the output, lower case."""
 
-STAND_INS: tuple[str, ...] = (
-    "no result was recorded for this call",
-    "(no result: the call was interrupted)",
-    "[tool result missing",
-    "tool result missing due to internal error",
-)
-"""What stands in requests where a result should be that was never recorded, lower case."""
-
 ABORTED: tuple[str, ...] = (
     "tool execution aborted",
     "tool execution was aborted",
@@ -153,8 +144,6 @@ def read_result(result: ToolResult, form: Form) -> Reading:
             notice=_ERROR_TAG,
             declined=low.startswith(DECLINED),
         )
-    if lowered.startswith(STAND_INS) and len(text) < 200:
-        return Reading("", missing=True)
     if flag is not False and lowered.removeprefix("error: ").startswith(DECLINED) and _short_enough(lowered, flag):
         return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], declined=True)
     if lowered.startswith(ABORTED):

@@ -181,8 +181,6 @@ def _form(action: Action) -> Form:
 
 
 def _not_run(reading: Reading) -> _Verdict | None:
-    if reading.missing:
-        return _Verdict("unknown", "none")
     evidence: Evidence = "flag" if reading.by_flag else "structure"
     if reading.declined:
         return _Verdict("failed", evidence, Failing("informational", "declined", reading.notice))

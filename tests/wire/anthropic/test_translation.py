@@ -135,7 +135,7 @@ def test_user_text_before_a_result_stays_in_the_turn_behind_it() -> None:
 
 def test_an_orphan_result_becomes_readable_text() -> None:
     body, drops = translated(user("go"), result("gone", "42"))
-    assert body["messages"][0]["content"][1] == {"type": "text", "text": "Result (call gone):\n42"}
+    assert body["messages"][0]["content"][1] == {"type": "text", "text": "[result of tool call gone]\n42"}
     assert [d.how for d in drops] == ["downgraded"]
     assert drops[0].path.startswith("input[1]")
 
@@ -154,7 +154,7 @@ def test_a_result_never_crosses_an_assistant_turn_behind_user_text() -> None:
     assert shape(body)[2:] == [
         ["user", "tool_result:a", "text:skip"],
         ["assistant", "text:ok"],
-        ["user", "text:Result (call a):\nlate"],
+        ["user", "text:[result of tool call a]\nlate"],
     ]
 
 

@@ -202,7 +202,12 @@ def test_media_of_parallel_outputs_wait_for_the_last_output() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("", "The tool failed and returned nothing."), ("no file", "Error: no file"), ("an ERROR", "an ERROR")],
+    [
+        ("", "<tool_use_error></tool_use_error>"),
+        ("no file", "<tool_use_error>no file</tool_use_error>"),
+        ("Error: no file", "<tool_use_error>Error: no file</tool_use_error>"),
+        ("<tool_use_error>no file</tool_use_error>", "<tool_use_error>no file</tool_use_error>"),
+    ],
 )
 def test_a_failed_tool_says_so(text: str, expected: str) -> None:
     request = asked(A, said(ToolCall("t", "f")), user(result("t", Text(text), is_error=True)))

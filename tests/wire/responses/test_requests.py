@@ -357,7 +357,7 @@ def test_input_may_only_be_missing_where_the_server_knows_it():
 # From other formats
 
 
-def test_parallel_calls_and_results_become_pairs():
+def test_parallel_calls_and_results_become_pairs_in_the_order_of_the_results():
     result = written(
         Conversation(
             (
@@ -373,10 +373,10 @@ def test_parallel_calls_and_results_become_pairs():
     assert [(i["type"], i.get("call_id"), i.get("name")) for i in result["input"]] == [
         ("message", None, None),
         ("message", None, None),
-        ("function_call", "a", "f"),
-        ("function_call_output", "a", "f"),
         ("custom_tool_call", "b", "p"),
         ("custom_tool_call_output", "b", None),
+        ("function_call", "a", "f"),
+        ("function_call_output", "a", "f"),
     ]
 
 
@@ -482,7 +482,7 @@ def test_media_in_a_tool_result_stays_media():
     )
     output = msgspec.json.decode(done.body)["input"][1]["output"]
     assert output == [
-        {"type": "input_text", "text": "see"},
+        {"type": "input_text", "text": "<tool_use_error>see</tool_use_error>"},
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
         {"type": "input_file", "filename": "notes", "file_data": "data:text/plain;base64,d29yZHM="},
     ]
@@ -500,7 +500,7 @@ def test_an_empty_failure_says_that_it_is_one():
         ),
         format="anthropic_messages",
     )
-    assert written(conversation)["input"][1]["output"] == "Error"
+    assert written(conversation)["input"][1]["output"] == "<tool_use_error></tool_use_error>"
 
 
 def test_a_document_without_a_name_reads_back_without_one():

@@ -14,6 +14,7 @@ from turnout.conversation import Format, Message, Part, Reasoning, Text, ToolCal
 from turnout.wire.anthropic.write_content import Block, BlockWriter
 from turnout.wire.names import legal_id
 from turnout.wire.paths import part_path, root
+from turnout.wire.told import without_call
 
 NO_RESULT = "No result was recorded for this call."
 _STANDS = "an id that Messages takes stands for it"
@@ -160,8 +161,7 @@ class _Folding:
 
     def _orphan(self, unit: _Unit, part: ToolResult) -> None:
         self._writer.drops.downgrade(unit.path, "no call before it has this id: written as readable text")
-        name = f" of {part.name}" if part.name else ""
-        text = Text(f"Result{name} (call {part.call_id}):\n{part.text}")
+        text = Text(f"{without_call(part.call_id)}\n{part.text}")
         rest = tuple(p for p in part.parts if not isinstance(p, Text))
         blocks = self._writer.blocks((text, *rest), unit.path)
         if self._pending:

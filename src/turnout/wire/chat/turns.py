@@ -34,10 +34,10 @@ from turnout.wire.drops import Drops
 from turnout.wire.items import CONTROL, UNTRANSLATABLE, attribution
 from turnout.wire.names import alias, custom_arguments, original_id
 from turnout.wire.paths import inner_path, part_path
+from turnout.wire.told import told_as_failed, without_call
 
 NAME = "Chat Completions"
 NO_RESULT = "(no result: the call was interrupted)"
-EMPTY_FAILURE = "The tool failed and returned nothing."
 NO_CACHE = "Chat Completions has no cache markers"
 
 _UNREADABLE = frozenset(("compaction", "compaction_summary", "context_compaction"))
@@ -284,7 +284,7 @@ class _Turns:
         if self._waiting.pop(call_id, None) is None:
             path = self._path(message, index, i)
             self._drops.downgrade(path, "the result of a call that is not in the conversation is told as text")
-            left.append({"type": "text", "text": f"[result of tool call {result.call_id}]\n{text}"})
+            left.append({"type": "text", "text": f"{without_call(result.call_id)}\n{text}"})
             return
         self.out.append({"role": "tool", "tool_call_id": call_id, "content": text})
         if self._late and not self._waiting:
@@ -303,9 +303,7 @@ class _Turns:
         if not result.is_error:
             return text
         self._drops.emulate(f"{path}.is_error", "the text says that the tool failed")
-        if not text.strip():
-            return EMPTY_FAILURE
-        return text if "error" in text[:400].lower() else f"Error: {text}"
+        return told_as_failed(text)
 
     def _inner(self, part: Part, path: str, media: list[dict[str, Any]]) -> str:
         """The text of one part of a result; media go to `media`, for the user message that follows."""

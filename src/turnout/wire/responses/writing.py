@@ -34,6 +34,7 @@ from turnout.wire.responses.content import (
     write_text,
 )
 from turnout.wire.responses.sealed import holds_seal, needs_seal, seal
+from turnout.wire.told import FAILED, FAILED_END, told_as_failed, without_call
 
 US = "OpenAI Responses"
 
@@ -91,7 +92,8 @@ def _repaired(units: list[_Unit], drops: Drops) -> list[_Unit]:
 
 
 def _paired(units: list[_Unit]) -> list[_Unit]:
-    """Parallel calls and their results as call, result, call, result. Nothing moves across any other item."""
+    """Parallel calls and their results as call, result, call, result, in the order of the results. Nothing moves across any
+    other item."""
     paired: list[_Unit] = []
     at = 0
     while at < len(units):
@@ -102,16 +104,15 @@ def _paired(units: list[_Unit]) -> list[_Unit]:
             paired.append(units[at])
             at += 1
             continue
-        calls, results = units[at:end], {}
+        calls: dict[str | None, list[_Unit]] = {}
+        for call in units[at:end]:
+            calls.setdefault(call.call, []).append(call)
         at = end
-        while at < len(units) and (answers := units[at].result) is not None and answers not in results:
-            results[answers] = units[at]
+        while at < len(units) and (answers := units[at].result) is not None:
+            paired.extend(calls.pop(answers, ()))
+            paired.append(units[at])
             at += 1
-        for call in calls:
-            paired.append(call)
-            if (result := results.pop(call.call or "", None)) is not None:
-                paired.append(result)
-        paired.extend(results.values())
+        paired.extend(call for same in calls.values() for call in same)
     return paired
 
 
@@ -308,25 +309,34 @@ class _Items:
         item["output"] = output
         item.update(status)
         item.update(part.extra)
-        plain: dict[str, Any] = _says("user", f"[result of the tool call {call_id}]\n{part.text}")
+        plain: dict[str, Any] = _says("user", f"{without_call(call_id)}\n{part.text}")
         if isinstance(output, list):
-            head = {"type": "input_text", "text": f"[result of the tool call {call_id}]"}
+            head = {"type": "input_text", "text": without_call(call_id)}
             plain = {"type": "message", "role": "user", "content": [head, *output]}
         self.units.append(_Unit(item, result=call_id, path=path, plain=plain))
 
     def _output(self, part: ToolResult, path: str) -> str | list[dict[str, Any]]:
         if part.is_error:
-            if not part.parts or (len(part.parts) == 1 and part.parts[0] == Text("")):
-                self.drops.emulate(f"{path}.is_error", "an empty failure is given as the text Error")
-                return "Error"
-            self.drops.drop(f"{path}.is_error", f"{US} has no flag for failed tool calls")
+            self.drops.emulate(f"{path}.is_error", "the text says that the tool failed")
         simple = all(isinstance(p, Text) for p in part.parts)
         if simple and (part.text_only or not self.native):
             for i, inner in enumerate(part.parts):
                 self._own(inner, inner_path(self.format, part, path, i))
-            return part.text
+            return told_as_failed(part.text) if part.is_error else part.text
         pieces = (self._piece(p, inner_path(self.format, part, path, i), False) for i, p in enumerate(part.parts))
-        return [p for p in pieces if p is not None]
+        made = [p for p in pieces if p is not None]
+        return _failed(made) if part.is_error else made
+
+
+def _failed(pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Output of a failed call: its first text begins and its last one ends as `told_as_failed` does."""
+    texts = [p for p in pieces if p["type"] == "input_text"]
+    if not texts:
+        return [write_text(Text(told_as_failed("")), False), *pieces]
+    if not texts[0]["text"].startswith(FAILED):
+        texts[0]["text"] = FAILED + texts[0]["text"]
+        texts[-1]["text"] += FAILED_END
+    return pieces
 
 
 def _says(role: str, text: str) -> dict[str, Any]:
