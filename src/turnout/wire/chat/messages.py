@@ -309,3 +309,27 @@ def write_call(call: ToolCall) -> dict[str, Any]:
         else:
             value[key] = more
     return value
+
+
+def merged(so_far: list[Any], more: list[Any]) -> list[Any]:
+    """Details of a stream put together: fragments of one entry carry the same index and type."""
+    merged = list(so_far)
+    for detail in more:
+        last = merged[-1] if merged else None
+        if (
+            isinstance(last, dict)
+            and isinstance(detail, dict)
+            and detail.get("index") is not None
+            and last.get("index") == detail.get("index")
+            and last.get("type") == detail.get("type")
+        ):
+            joined = dict(last)
+            for key, value in detail.items():
+                if key in ("text", "summary", "data") and isinstance(value, str):
+                    joined[key] = (joined.get(key) or "") + value
+                elif value is not None:
+                    joined[key] = value
+            merged[-1] = joined
+        else:
+            merged.append(detail)
+    return merged

@@ -29,10 +29,11 @@ from turnout.conversation import (
     unfold,
 )
 from turnout.errors import UpstreamError
+from turnout.wire.chat.calls import Call, Calls
 from turnout.wire.chat.chunks import DECODER, CallDelta, ChoiceDelta, Chunk, MessageDelta, usage_of
 from turnout.wire.chat.content import FORMAT
 from turnout.wire.chat.fields import rest
-from turnout.wire.chat.messages import arguments_text, details_text
+from turnout.wire.chat.messages import details_text, merged
 from turnout.wire.chat.reply import (
     call_id,
     is_error,
@@ -49,32 +50,6 @@ from turnout.wire.sse import SSEParser
 
 _TOP = frozenset(("id", "object", "created", "model", "choices", "usage", "obfuscation", "x_groq"))
 _DONE = b"[DONE]"
-
-
-class _Call:
-    """A tool call as its fragments come in."""
-
-    __slots__ = ("arguments", "extra", "id", "index", "name", "sent", "style")
-
-    def __init__(self, index: int | None) -> None:
-        self.index = index
-        self.id = ""
-        self.name = ""
-        self.style = "function"
-        self.arguments: list[str] = []
-        self.sent = 0  # fragments of arguments already passed on
-        self.extra: dict[str, Any] = {}
-
-    def whole(self) -> bool:
-        """Whether the arguments are complete JSON, so that nothing more can come."""
-        text = "".join(self.arguments)
-        if not text.endswith(("}", "]")) or not text.startswith(("{", "[")):
-            return False
-        try:
-            msgspec.json.decode(text, type=msgspec.Raw)
-        except msgspec.DecodeError:
-            return False
-        return True
 
 
 class ChatReader:
@@ -95,8 +70,8 @@ class ChatReader:
         self._details: list[Any] | None = None
         self._field = "reasoning_content"
         self._citations: tuple[Citation, ...] = ()
-        self._calls: list[_Call] = []
-        self._open_call: _Call | None = None
+        self._calls = Calls()
+        self._open_call: Call | None = None
         self._next_call = 0  # the first call not yet announced
         self._late: list[str] = []  # text that came after calls
         self._restore: Any = None
@@ -296,10 +271,10 @@ class ChatReader:
             self._citations += read_annotations(delta.annotations)
         if delta.tool_calls:
             for fragment in delta.tool_calls:
-                self._fragment(fragment)
+                self._calls.add(fragment)
             self._flush_calls(out)
         if delta.function_call is not None:
-            self._fragment(CallDelta(index=0, function=delta.function_call))
+            self._calls.add(CallDelta(index=0, function=delta.function_call))
             self._flush_calls(out)
 
     def _content(self, content: Any, out: list[Delta]) -> None:
@@ -344,7 +319,7 @@ class ChatReader:
             self._pieces.append(text)
             out.append(TextDelta(self._index, text))
         if details:
-            self._details = _merged(self._details or [], details)
+            self._details = merged(self._details or [], details)
 
     # Parts
 
@@ -384,41 +359,6 @@ class ChatReader:
 
     # Calls
 
-    def _fragment(self, fragment: CallDelta) -> None:
-        call = self._find(fragment)
-        if fragment.id and not call.id:
-            call.id = fragment.id
-        if fragment.extra_content is not None:
-            call.extra["extra_content"] = fragment.extra_content
-        if fragment.custom is not None:
-            call.style = "custom"
-            name, more = fragment.custom.name, fragment.custom.input
-        elif fragment.function is not None:
-            name, more = fragment.function.name, fragment.function.arguments
-        else:
-            return
-        # Names come whole, in pieces before the arguments, or again and again.
-        if name and not call.arguments and name != call.name:
-            call.name += name
-        if more is not None and more != "":
-            call.arguments.append(arguments_text(more))
-
-    def _find(self, fragment: CallDelta) -> _Call:
-        """The call a fragment belongs to: by index, unless its id says that it is another one."""
-        calls = self._calls
-        for call in reversed(calls):
-            if fragment.index is not None and call.index is not None:
-                if call.index == fragment.index and (not fragment.id or not call.id or fragment.id == call.id):
-                    return call
-            elif fragment.id:
-                if call.id == fragment.id:
-                    return call
-            elif call is calls[-1]:
-                return call
-        call = _Call(fragment.index)
-        calls.append(call)
-        return call
-
     def _flush_calls(self, out: list[Delta], last: bool = False) -> None:
         """Pass on what may go: the open call's arguments, then the next calls once it is complete."""
         while True:
@@ -437,7 +377,7 @@ class ChatReader:
             else:
                 return
 
-    def _announce(self, call: _Call, out: list[Delta]) -> None:
+    def _announce(self, call: Call, out: list[Delta]) -> None:
         if not call.id:
             call.id = call_id(self._id, self._next_call)
         if self._restore is None:
@@ -449,21 +389,21 @@ class ChatReader:
         if part.style == "custom" and call.style == "function":
             call.sent = -1  # the raw input is known only once the arguments are whole
 
-    def _pass_on(self, call: _Call, out: list[Delta], last: bool) -> None:
+    def _pass_on(self, call: Call, out: list[Delta], last: bool) -> None:
         if call.sent < 0:
             return
         for text in call.arguments[call.sent :]:
             out.append(ArgumentsDelta(self._index, text))
         call.sent = len(call.arguments)
 
-    def _finish_call(self, call: _Call, out: list[Delta]) -> None:
+    def _finish_call(self, call: Call, out: list[Delta]) -> None:
         if call.sent < 0:
             text = self._finished(call).arguments
             if text:
                 out.append(ArgumentsDelta(self._index, text))
         self._close_part(out)
 
-    def _finished(self, call: _Call) -> ToolCall:
+    def _finished(self, call: Call) -> ToolCall:
         whole = ToolCall(call.id, call.name, "".join(call.arguments), call.style, extra=call.extra)  # type: ignore[arg-type]
         restored: ToolCall = self._restore(whole)
         return restored
@@ -476,27 +416,3 @@ class ChatReader:
         for key, entries in value.items():
             if isinstance(entries, list):
                 self._logprobs.setdefault(key, []).extend(entries)
-
-
-def _merged(so_far: list[Any], more: list[Any]) -> list[Any]:
-    """Details of a stream put together: fragments of one entry carry the same index and type."""
-    merged = list(so_far)
-    for detail in more:
-        last = merged[-1] if merged else None
-        if (
-            isinstance(last, dict)
-            and isinstance(detail, dict)
-            and detail.get("index") is not None
-            and last.get("index") == detail.get("index")
-            and last.get("type") == detail.get("type")
-        ):
-            joined = dict(last)
-            for key, value in detail.items():
-                if key in ("text", "summary", "data") and isinstance(value, str):
-                    joined[key] = (joined.get(key) or "") + value
-                elif value is not None:
-                    joined[key] = value
-            merged[-1] = joined
-        else:
-            merged.append(detail)
-    return merged
