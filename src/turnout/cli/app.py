@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from turnout.cli import check, demo, exits, init, launch, observe, output, prices, route, serve, turns, why
+from turnout.cli import cache, check, demo, exits, init, launch, observe, output, prices, route, serve, turns, why
 
 app = typer.Typer(
     name="turnout",
@@ -26,6 +26,7 @@ app.command("serve")(serve.serve)
 app.command("launch")(launch.launch)
 app.command("turns")(turns.turns)
 app.command("why")(why.why)
+app.command("cache")(cache.cache)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.add_typer(prices.app, name="prices")

@@ -7,6 +7,7 @@ import typer
 from msgspec import Struct
 
 from turnout.cli import options, output
+from turnout.cli.cache import words
 from turnout.cli.records import Records
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def explained(record: "TurnRecord", prices: list[Option]) -> dict[str, Any]:
         "prices": [msgspec.to_builtins(option) for option in prices],
         "memory": found.pop("memory", {}),
         "calls": found.pop("calls", []),
-        **{key: value for key, value in found.items() if key not in ("why", "signals", "target")},
+        "cache": output.whole(record.cache),
+        **{key: value for key, value in found.items() if key not in ("why", "signals", "target", "cache")},
     }
 
 
@@ -151,6 +153,7 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
                 f"{output.usd(option.as_cached, option.note)} as cached, {output.usd(option.cold, option.note)} uncached"
             )
     _calls(tree, record)
+    _cache(tree, record)
     for label, lines in (
         ("memory read", [f"{name}: {_short(state)}" for name, state in record.memory.items()]),
         ("remembered", [_short(event) for event in record.remembered]),
@@ -218,6 +221,26 @@ def _calls(tree: "Tree", record: "TurnRecord") -> None:
             parts.append(f"{call.retries} retries")
         parts.append(call.error or ("served" if call.served else "not served"))
         branch.add(escape(", ".join(parts)))
+
+
+def _cache(tree: "Tree", record: "TurnRecord") -> None:
+    use = record.cache
+    if use is None:
+        return
+    branch = tree.add(f"prompt cache of {use.target}: {use.prompt_tokens} tokens in the prompt")
+    for name, predicted, reported in (
+        ("read", use.predicted_read, use.reported_read),
+        ("written", use.predicted_write, use.reported_write),
+    ):
+        branch.add(f"{name}: {predicted} predicted, {'not' if reported is None else reported} reported")
+    if use.broke:
+        branch.add(f"broken: {words(use)}")
+    elif use.cause == "first":
+        branch.add("nothing was warm yet")
+    if use.idle_s is not None:
+        branch.add(f"last used {output.duration(use.idle_s)} before")
+    if use.bias is not None:
+        branch.add(f"predicted costs of prompts are {use.bias:+.1%} off over the newest turns")
 
 
 def _drop(drop: Any) -> str:

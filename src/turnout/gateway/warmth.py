@@ -12,11 +12,11 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, Usage
-from turnout.gateway.digests import Digested, digested
+from turnout.gateway.digests import Prompt, prompt_of
 from turnout.pricing.caching import Caching, Lifetime, survival
 from turnout.pricing.rates import Rates
 from turnout.routing.core import Forward, Placed
-from turnout.routing.warmth import KEY, PLACE, CacheUse, Cause, Prefix, Warm, Warmed, Warmth
+from turnout.routing.warmth import KEY, PLACE, CacheUse, Cause, Digests, Prefix, Warm, Warmed, Warmth, warm_after
 from turnout.signals import real_user_text
 from turnout.upstream.models import Model
 
@@ -57,13 +57,13 @@ def warmed(serving: "Serving", usage: Usage, model: Model) -> tuple[Placed, Cach
         return None
     if isinstance(decision, Forward) and decision.rewrite is not None:
         return None
-    now = digested(conversation)
+    now = prompt_of(conversation)
     if now is None:
         return None
-    lane, prefix = _before(serving)
+    lane, before = _before(serving)
     shape = _shape(serving.edits)
     warm = lane.of(model.name)
-    found = _changed(serving, now, prefix)
+    found = _changed(serving, now, before)
     idle, left, lost = None, 1.0, [found]
     if warm is not None:
         idle = max(serving.at - warm.at, 0.0)
@@ -75,11 +75,15 @@ def warmed(serving: "Serving", usage: Usage, model: Model) -> tuple[Placed, Cach
         held = (warm.tokens - max(reason.lost for reason in lost)) * left
         predicted = int(min(caching.whole(held) * warm.trust, prompt))
     use = _use(usage, model, caching, warm, broke, predicted, idle)
-    event = replace(_event(serving, usage, model, caching, now, use, shape, found.kept), turns=lane.turns + 1)
-    return Placed(PLACE, event), _with_bias(use, warm, event)
+    digests = now.digests(before if found is _WHOLE else None)
+    event = _event(serving, usage, model, caching, now.size, digests, use, shape, found.kept, lane.turns + 1)
+    after = warm_after(warm, event)
+    bias = None if after.bias is None else round(after.bias, 4)
+    lifetime = after.lifetime or caching.lifetime
+    return Placed(PLACE, event), replace(use, bias=bias, held_tokens=caching.whole(after.tokens), lifetime=lifetime)
 
 
-def _before(serving: "Serving") -> tuple[Warmth, Prefix | None]:
+def _before(serving: "Serving") -> tuple[Warmth, Digests | None]:
     """The lane's caches and conversation before this turn.
 
     Of an agent whose history has been rewritten so that it continues none it has had, those of the lane's last turn. Titles and
@@ -91,20 +95,20 @@ def _before(serving: "Serving") -> tuple[Warmth, Prefix | None]:
         conversation = serving.conversation
         if conversation is not None and "assistant" in conversation.roles:
             lane, prefix = serving.loaded.stray.get(KEY), serving.loaded.stray.get(PREFIX_KEY)
-    return lane if isinstance(lane, Warmth) else _COLD, prefix if isinstance(prefix, Prefix) else None
+    return lane if isinstance(lane, Warmth) else _COLD, prefix.digests if isinstance(prefix, Prefix) else None
 
 
-def _changed(serving: "Serving", now: Digested, before: Prefix | None) -> Break:
+def _changed(serving: "Serving", now: Prompt, before: Digests | None) -> Break:
     """Where the conversation stopped being what it was, and who did that; `_WHOLE` when it only grew."""
     if before is None or not before.count:
         return _WHOLE
-    if serving.signals.compacted and len(now.crcs) < before.count:
+    if serving.signals.compacted and len(now.texts) < before.count:
         return Break("agent", 0.0, "compaction", 0, None, (0, now.head_size))
     if now.tools != before.tools:
         return Break("agent", 0.0, "tools", None, None, (0, 0))
     if now.system != before.system:
         return Break("agent", 0.0, "system", None, None, (0, now.tools_size))
-    found = now.differs_at(before.count, before.group, before.digests)
+    found = now.differs_at(before)
     if found is None:
         return _WHOLE
     first, last = found
@@ -112,7 +116,7 @@ def _changed(serving: "Serving", now: Digested, before: Prefix | None) -> Break:
     return Break(cause, 0.0, part, first, last if last > first else None, (first, now.size_of(first)))
 
 
-def _who(serving: "Serving", now: Digested, before: Prefix, first: int) -> tuple[Cause, str]:
+def _who(serving: "Serving", now: Prompt, before: Digests, first: int) -> tuple[Cause, str]:
     """Who changed the message at `first`, as far as the two conversations show."""
     conversation = serving.conversation
     assert conversation is not None  # it has been digested
@@ -121,17 +125,16 @@ def _who(serving: "Serving", now: Digested, before: Prefix, first: int) -> tuple
         return "client", "rewind"
     if roles[first] in ("system", "developer"):
         return "agent", "system"
-    alone = before.group == 1
-    if alone and now.moved_up(first, before.digests):
+    if now.moved_up(first, before):
         return "agent", "truncated"
     wrote = roles[first] == "user" and real_user_text(conversation.messages[first]) is not None
-    if alone and now.follows(first, before.count, before.digests):
+    if now.follows(first, before):
         return ("client" if wrote else "agent"), "message"
     # What follows is new as well: somebody went back, and only a user takes another way from there.
     return ("client", "rewind") if wrote else ("agent", "message")
 
 
-def _losses(warm: Warm, found: Break, shape: int, now: Digested, serving: "Serving") -> list[Break]:
+def _losses(warm: Warm, found: Break, shape: int, now: Prompt, serving: "Serving") -> list[Break]:
     """What changes of the prompt have cost `warm`: of the conversation, and of our own edits."""
     lost = [found]
     if found.kept is not None:
@@ -155,7 +158,7 @@ def _broken(lane: Warmth, warm: Warm | None, lost: list[Break], left: float) -> 
     return max(reasons, key=lambda reason: reason.lost)
 
 
-def _edited(warm: Warm, shape: int, now: Digested, serving: "Serving") -> Break:
+def _edited(warm: Warm, shape: int, now: Prompt, serving: "Serving") -> Break:
     """What a change of our own edits costs: a prompt stands before all but the tools, reasoning is left out from the first
     answer on."""
     if warm.shape >> 1 != shape >> 1:
@@ -228,26 +231,28 @@ def _event(
     usage: Usage,
     model: Model,
     caching: Caching,
-    now: Digested,
+    size: int,
+    digests: Digests,
     use: CacheUse,
     shape: int,
     kept: tuple[int, int] | None,
+    turns: int,
 ) -> Warmed:
     prompt, read, written = use.prompt_tokens, use.reported_read, use.reported_write
     noted = sum(len(edit.text) for edit in serving.edits if type(edit) is Note) // NOTE_BYTES_A_TOKEN
-    group, digests = now.grouped()
     new = prompt - (read or 0)
     compared = read is not None and use.predicted_read >= caching.least_tokens and not use.broke
     predicted, reported = _costs(use, usage, model.facts.rates)
     return Warmed(
         target=model.name,
         at=serving.at,
-        count=len(now.crcs),
-        size=now.size,
+        count=digests.count,
+        size=size,
         prompt_tokens=prompt,
         output_tokens=usage.output_tokens or 0,
         # Where clients mark what is kept, only what was read and written is; elsewhere all of the prompt, but for a note of ours.
         held_tokens=(read or 0) + (written or 0) if caching.marked else max(prompt - noted, 0),
+        turns=turns,
         kept=kept,
         shape=shape,
         lifetime=_lifetime(serving, usage),
@@ -255,10 +260,6 @@ def _event(
         trust=_trust(use, read) if compared or use.cause == "provider" else None,
         predicted=predicted,
         reported=reported,
-        tools=now.tools,
-        system=now.system,
-        head_size=now.head_size,
-        group=group,
         digests=digests,
     )
 
@@ -292,11 +293,3 @@ def _costs(use: CacheUse, usage: Usage, rates: Rates | None) -> tuple[float, flo
     expected = use.prompt_tokens - use.predicted_read - use.predicted_write
     predicted = expected * at.input + use.predicted_read * reading + use.predicted_write * writing
     return predicted, plain * at.input + read * reading + written * writing
-
-
-def _with_bias(use: CacheUse, warm: Warm | None, event: Warmed) -> CacheUse:
-    after = Warmth(turns=1, warm=(warm,) if warm is not None else ()).after(event).of(event.target)
-    bias = after.bias if after is not None else None
-    if bias is None:
-        return use
-    return replace(use, bias=round(bias, 4))

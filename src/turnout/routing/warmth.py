@@ -41,7 +41,8 @@ class CacheUse(Struct, frozen=True, omit_defaults=True):
     `message`, `rewind`, `truncated`, `compaction`, `prompt`, `reasoning`). `message`: index of the first message that differs,
     `upto`: the last that may be meant where messages are digested in groups. `lost_tokens`: held before and not readable now.
     `idle_s`: since the target was last used in this lane. `bias`: running relative error of the predicted cost of prompts on
-    this target in this lane, this call included; positive = predicted too dear.
+    this target in this lane, this call included; positive = predicted too dear. `held_tokens`: what the cache holds from now on,
+    for `lifetime`.
     """
 
     target: str
@@ -57,11 +58,30 @@ class CacheUse(Struct, frozen=True, omit_defaults=True):
     lost_tokens: int = 0
     idle_s: float | None = None
     bias: float | None = None
+    held_tokens: int = 0
+    lifetime: Lifetime | Literal[""] = ""
 
     @property
     def broke(self) -> bool:
         """Whether a prefix that was warm could not be read."""
         return self.cause not in ("", "first")
+
+
+class Digests(Struct, frozen=True, omit_defaults=True):
+    """What is kept of a conversation to find where the next one differs; its size is bounded.
+
+    `tools`, `system`: digests. `count`: messages. `blocks`: four bytes for every `group` messages, in order; `tail`: four for
+    each of those after them. `settled_size`, `settled_crc`: bytes of all messages that have a block, and a digest over them.
+    """
+
+    tools: int = 0
+    system: int = 0
+    count: int = 0
+    group: int = 1
+    blocks: bytes = b""
+    tail: bytes = b""
+    settled_size: int = 0
+    settled_crc: int = 0
 
 
 class Warmed(Struct, frozen=True, tag="warmed", tag_field="event"):
@@ -71,8 +91,8 @@ class Warmed(Struct, frozen=True, tag="warmed", tag_field="event"):
     time. `turns`: answered in the lane, this one included. `kept`: messages and bytes up to which the conversation is what it
     was, None when it only grew. `shape`: digest of our own lasting edits. `lifetime`: of what was written; "" = as before.
     `share`: of the new tokens, those that were written, None when not reported. `trust`: reported reads over those predicted,
-    None when neither tells. `predicted`, `reported`: cost of the prompt in any one unit, 0 when not compared. The rest: see
-    `Prefix`.
+    None when neither tells. `predicted`, `reported`: cost of the prompt in any one unit, 0 when not compared. `digests`: of
+    the conversation.
     """
 
     target: str
@@ -90,11 +110,7 @@ class Warmed(Struct, frozen=True, tag="warmed", tag_field="event"):
     trust: float | None = None
     predicted: float = 0.0
     reported: float = 0.0
-    tools: int = 0
-    system: int = 0
-    head_size: int = 0
-    group: int = 1
-    digests: bytes = b""
+    digests: Digests | None = None
 
 
 class Warm(Struct, frozen=True, omit_defaults=True):
@@ -169,7 +185,7 @@ class Warmth(State, frozen=True):
             size=event.size,
             growth_tokens=self._growth(event),
             pace_s=_mean(self.pace_s, max(event.at - self.at, 0.0), self.turns > 1) if self.turns else 0.0,
-            warm=(*others[-(TARGETS_AT_MOST - 1) :], _warm(before, event)),
+            warm=(*others[-(TARGETS_AT_MOST - 1) :], warm_after(before, event)),
         )
 
     def _growth(self, event: Warmed) -> float:
@@ -203,25 +219,15 @@ class Warmth(State, frozen=True):
 
 
 class Prefix(State, frozen=True):
-    """The conversation of a lane as it was last sent, as digests, by which the first message that differs is found. For the
-    gateway alone.
-
-    `tools`, `system`, and `digests` of groups of `group` messages, four bytes each: `group` doubles as the conversation grows,
-    so that the size stays bounded. `head_size`: bytes before the messages.
-    """
+    """The conversation of a lane as it was last sent. For the gateway alone."""
 
     events: ClassVar[tuple[type[Struct], ...]] = (Warmed,)
 
-    tools: int = 0
-    system: int = 0
-    head_size: int = 0
-    count: int = 0
-    group: int = 1
-    digests: bytes = b""
+    digests: Digests | None = None
 
     def after(self, event: Any) -> "Prefix":
         """The conversation of the newest turn."""
-        return Prefix(event.tools, event.system, event.head_size, event.count, event.group, event.digests)
+        return Prefix(event.digests)
 
 
 def warmth(turn: Turn) -> Warmth:
@@ -284,7 +290,8 @@ def _written(facts: TargetFacts, lifetime: Lifetime | Literal[""]) -> Lifetime:
     return lifetime or (facts.caching.lifetime if facts.caching is not None else "5m")
 
 
-def _warm(before: Warm | None, event: Warmed) -> Warm:
+def warm_after(before: Warm | None, event: Warmed) -> Warm:
+    """What the event's target holds after it. `before`: what it held."""
     share, trust, output = CACHED_SHARE, 1.0, float(event.output_tokens)
     predicted = reported = 0.0
     compared = 0
