@@ -143,6 +143,7 @@ def read_result(result: ToolResult, form: Form) -> Reading:
             by_flag=flag is True,
             notice=_ERROR_TAG,
             declined=low.startswith(DECLINED),
+            aborted=lowered.startswith(ABORTED),
         )
     if flag is not False and lowered.removeprefix("error: ").startswith(DECLINED) and _short_enough(lowered, flag):
         return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], declined=True)

@@ -52,6 +52,9 @@ TOOLS: dict[str, ToolKind] = kinds(
 )
 """Kind by lower-case tool name, over Claude Code, Codex, opencode, SWE-agent, OpenHands, Cline, Gemini CLI, Cursor, Copilot."""
 
+DELEGATES = frozenset(words("task agent spawn_agent wait_agent new_task dispatch_agent delegate"))
+"""Tools that hand work to another agent: what it reports, good or bad, is told of its own work."""
+
 EDITORS = frozenset(
     {"str_replace_editor", "str_replace_based_edit_tool", "text_editor", "str_replace_based_edit", "editor"}
 )

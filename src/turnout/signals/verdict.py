@@ -29,7 +29,7 @@ from turnout.signals.results import Form, Reading, read_result
 from turnout.signals.rollback import rejects, undoes
 from turnout.signals.shells import Echoes
 from turnout.signals.summaries import read_summary, without_colour
-from turnout.signals.tools import Action
+from turnout.signals.tools import DELEGATES, Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 SILENT_SUCCESS = frozenset({"Bash"})
@@ -177,6 +177,8 @@ def _digest(body: str, kind: ToolKind, result: ToolResult) -> str:
 def _form(action: Action) -> Form:
     if action.shell is not None or action.kind in ("execute", "test") or action.tool == "?":
         return "shell"
+    if action.tool.lower() in DELEGATES:
+        return "content"
     return "content" if action.listed and action.kind in CONTENT_KINDS else "call"
 
 
