@@ -100,5 +100,5 @@ def said_by_turnout(one: LabelledResult) -> Said:
 
 def window_said_by_turnout(one: LabelledWindow) -> SaidOfWindow:
     """What Turnout's signals say of a labelled window."""
-    seen = window_signals(one.seen)
+    seen = window_signals(one.seen, one.before)
     return SaidOfWindow(seen.repeated, seen.spinning)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from turnout.conversation import Conversation, ToolCall, ToolResult
 from turnout.errors import ClientError, ConfigError
 from turnout.evaluate.recordings import Collections, observations
-from turnout.signals import BUILT_IN, ErrorClass, Observation, ToolKind, Vocabulary, observe
+from turnout.signals import BUILT_IN, ErrorClass, Observation, ToolKind, Vocabulary, observe, real_user_text
 
 Row: TypeAlias = dict[str, Any]
 
@@ -65,13 +65,14 @@ class LabelledResult(Struct, frozen=True):
 
 
 class LabelledWindow(Struct, frozen=True):
-    """A label, and the observations of exactly the calls it speaks of, oldest first."""
+    """A label, and the observations of exactly the calls it speaks of, oldest first; `before`: earlier ones of the same task."""
 
     place: str
     row: Row
     label: WindowLabel
     seen: tuple[Observation, ...]
     conversation: Conversation
+    before: tuple[Observation, ...] = ()
 
 
 class Labelled(Struct, frozen=True):
@@ -171,11 +172,14 @@ def _window(row: Row, line: int, collections: Collections, vocabulary: Vocabular
     if not indices:
         raise ValueError("the window holds no call")
     # A user turn may stand inside the window: observed as a whole, what came before it would be out of sight.
-    seen = tuple(o for o in observations(_upto(place.conversation, indices[-1]), vocabulary) if o.message in indices)
+    told = tuple(observations(_upto(place.conversation, indices[-1]), vocabulary))
+    seen = tuple(o for o in told if o.message in indices)
+    begun = _task_of(place.conversation, indices[0])
+    before = tuple(o for o in told if begun < o.message < indices[0])
     missing = sorted(set(indices) - {o.message for o in seen})
     if missing:
         raise ValueError(f"{place.name} holds no tool result in message {missing[0]}; `message_indices` count from 0")
-    return LabelledWindow(f"{place.name}:{indices[0]}-{indices[-1]}", row, label, seen, place.conversation)
+    return LabelledWindow(f"{place.name}:{indices[0]}-{indices[-1]}", row, label, seen, place.conversation, before)
 
 
 def _place(row: Row, line: int, collections: Collections) -> _Place:
@@ -214,6 +218,11 @@ def _call_of(conversation: Conversation, seen: Observation) -> str:
             if isinstance(part, ToolCall) and part.id == result.call_id:
                 return part.arguments
     return ""
+
+
+def _task_of(conversation: Conversation, at: int) -> int:
+    """The message of the last real user turn before message `at`, -1 when there is none."""
+    return next((i for i in range(at - 1, -1, -1) if real_user_text(conversation.messages[i]) is not None), -1)
 
 
 def _upto(conversation: Conversation, message: int) -> Conversation:

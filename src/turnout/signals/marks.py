@@ -1,6 +1,6 @@
 """The marks of the newest results of a task, which later results may still change."""
 
-from turnout.signals.course import WEIGHT, Mark
+from turnout.signals.course import BARREN, WEIGHT, Mark
 from turnout.signals.observation import OBSERVED_AT_MOST
 
 
@@ -35,8 +35,8 @@ class Marks:
         return bool(before & flags)
 
     def clear(self, at: int) -> None:
-        """The failure of result `at` is over."""
-        self.take(at, WEIGHT)
+        """The failure of result `at` is over, and so it was not in vain."""
+        self.take(at, WEIGHT | BARREN)
 
     def newest(self) -> tuple[Mark, ...]:
         """The marks of the newest results, oldest first."""

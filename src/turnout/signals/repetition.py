@@ -4,9 +4,14 @@ from typing import Literal, TypeAlias
 
 from turnout.signals.course import CITED_AT_MOST, Place, Repeat
 from turnout.signals.observation import Observation
+from turnout.signals.tools import SHELL_TOOLS
 
-Novelty: TypeAlias = Literal["new", "again", "moved"]
-"""new: something else than before. again: done before with the same outcome. moved: done before, and the outcome is a new one."""
+Novelty: TypeAlias = Literal["new", "again", "back", "moved"]
+"""new: something else than before. again: the outcome it had the last time. back: one it had before the last time. moved: done
+before, and the outcome is a new one."""
+
+CUT_OFF = frozenset({"timeout", "download_timeout"})
+"""Failures whose output says only how far it got: that it was cut off is the outcome."""
 
 KNOWN_AT_MOST = 4096
 """Different calls and outcomes kept per task; the oldest are forgotten first."""
@@ -43,7 +48,7 @@ class Repetition:
     def add(self, o: Observation, place: Place, changes: int, counted: bool = True) -> Novelty:
         """Take in a result that came after `changes` changes of the workspace. `counted`: among the repeated calls.
 
-        Looking again after a change is no repetition, nor is what succeeds without a word.
+        Looking again after a change is no repetition, nor is what succeeds without a word and changes nothing.
         """
         self._seen += 1
         if not o.call or o.kind == "plan":
@@ -56,10 +61,10 @@ class Repetition:
             novelty: Novelty = self._moved_on(thing, o.call)
             if len(self._times) > KNOWN_AT_MOST:
                 self._times.pop(next(iter(self._times)))
-        elif times.changes != changes and (o.kind in _LOOKING or not o.size) and not o.fingerprint:
+        elif times.changes != changes and (expected(o) or (o.change is not None and times.changes + 1 != changes)):
             times.count, times.places, novelty = 0, [], "new"
         else:
-            novelty = "again"
+            novelty = "again" if self._known.get(thing) is times else "back"
         self._known[thing] = self._known[o.call] = times
         times.at = self._seen
         times.changes = changes
@@ -90,15 +95,32 @@ class Repetition:
         return Repeat(found.count, tuple(found.places)) if found is not None else None
 
 
+def expected(o: Observation) -> bool:
+    """Whether doing it again after a change is the natural thing to do, and tells nothing."""
+    return not o.fingerprint and o.change is None and (o.kind in _LOOKING or not o.size)
+
+
+def named(o: Observation) -> bool:
+    """Whether what was acted on is a named file, rather than a program alone."""
+    last = o.target.rpartition(" ")[2]
+    return "/" in last or "." in last.strip(".")
+
+
 def thing_of(o: Observation) -> str:
-    """What was done, as far as repetition goes: the call; for failures what it was done to, since flags do not matter there."""
+    """What was done, as far as repetition goes: the call; for failures of a named thing that thing, since flags make no
+    difference there, and for tools that are no shell the tool."""
     if o.fingerprint:
-        return f"{o.tool} {o.target}" if o.target else o.tool
+        if named(o):
+            return f"{o.tool} {o.target}"
+        if not o.target and o.tool.lower() not in SHELL_TOOLS:
+            return o.tool
     return o.call
 
 
 def outcome_of(o: Observation) -> str:
-    """What came of it: the failure and how many tests failed, else the digest of the output."""
-    if o.fingerprint:
-        return f"{o.fingerprint} {o.tests_failed}" if o.tests_failed is not None else o.fingerprint
+    """What came of it: that it was cut off, how an edit or a business tool failed, else the output."""
+    if o.error_kind in CUT_OFF:
+        return o.error_kind
+    if o.fingerprint and o.tool.lower() not in SHELL_TOOLS:
+        return o.fingerprint
     return o.digest

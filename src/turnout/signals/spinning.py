@@ -13,6 +13,23 @@ POLLS = frozenset(
 )
 """Tools that ask how far something in the background is."""
 
+LONG = 3
+"""The same failure this often in a row: the first was in vain too."""
+
+SETTING_UP = frozenset(
+    {
+        "download_timeout",
+        "command_not_found",
+        "missing_module",
+        "unreachable",
+        "connection_refused",
+        "disk_full",
+        "environment",
+        "oom",
+    }
+)
+"""Failures before anything of the task ran: one after another, they tell nothing about it."""
+
 _WAITING = frozenset({"waiting", "pending"})
 _LOOKING = frozenset({"read", "search"})
 
@@ -30,52 +47,81 @@ def waits(o: Observation, novelty: Novelty) -> bool:
 
 
 class Spinning:
-    """Marks what brought nothing: the same again, and changes after which the same came out again.
+    """Marks what brought nothing: the same again, changes after which the same came out again, and one failure after another
+    to get an environment to work in.
 
-    When something that kept giving the same at last gives another outcome, what led there was not in vain.
+    When something that kept giving the same at last gives another outcome, what led there was not in vain. `effective`:
+    how often the workspace changed, changes in vain left out.
     """
 
-    __slots__ = ("_in_vain", "_marks", "_untried")
+    __slots__ = ("_in_vain", "_marks", "_series", "_stuck", "_untried", "effective")
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self._untried: list[int] = []
         self._in_vain: dict[str, list[int]] = {}
+        self._series: dict[str, tuple[int, int]] = {}
+        self._stuck: list[int] = []
+        self.effective = 0
 
-    def add(self, at: int, o: Observation, novelty: Novelty, changed: bool, waiting: bool) -> None:
-        """Take in result `at`. `changed`: it is a change of the workspace that counts."""
+    def add(self, at: int, o: Observation, novelty: Novelty, waiting: bool) -> None:
+        """Take in result `at`."""
         if waiting:
             self._marks.put(at, WAITING | NEUTRAL)
         elif o.kind == "plan":
             self._marks.put(at, NEUTRAL)
-        elif changed or (o.change is not None and o.kind in ("write", "edit")):
-            self._untried.append(at)
-            if o.kind == "execute" or o.kind == "test":
-                self._tried(at, o, novelty)
-        elif novelty == "again":
-            if o.kind in _LOOKING and not o.fingerprint:
+        elif o.change is not None and o.kind in ("write", "edit"):
+            if novelty == "again":
                 self._marks.put(at, BARREN)
             else:
-                self._tried(at, o, novelty)
-        elif o.kind not in _LOOKING:
+                self._changed(at)
+        elif o.kind in _LOOKING and not o.fingerprint:
+            if novelty == "again":
+                self._marks.put(at, BARREN)
+        else:
+            if o.change is not None:
+                self._changed(at)
             self._tried(at, o, novelty)
+
+    def _changed(self, at: int) -> None:
+        self._untried.append(at)
+        self.effective += 1
 
     def _tried(self, at: int, o: Observation, novelty: Novelty) -> None:
         """Something was run: its outcome tells what the changes before it were good for."""
-        if novelty == "again":
-            barren = [*self._untried, at]
-            for one in barren:
+        stuck = o.error_kind in SETTING_UP and o.status == "failed"
+        # Tests that stay green after a change say that nothing broke.
+        verified = bool(o.tests_passed) and bool(self._untried)
+        if novelty == "again" and not verified:
+            self._condemn(o, [*self._untried, at])
+            first, count = self._series.get(thing_of(o), (at, 1))
+            self._series[thing_of(o)] = (first, count + 1)
+            if o.fingerprint and count + 1 >= LONG:
+                self._marks.put(first, BARREN)
+            self.effective -= len(self._untried)
+        elif stuck and self._stuck:
+            # What the first failure told is not worth more for being told again.
+            for one in (*self._untried, at, *(self._stuck[:1] if len(self._stuck) + 1 >= LONG else ())):
                 self._marks.put(one, BARREN)
-            of_this = self._in_vain.setdefault(o.call, [])
-            of_this += barren
-            if o.fingerprint:
-                self._in_vain[thing_of(o)] = of_this
-            del of_this[: -SPAN * 2]
         elif novelty == "moved":
             for key in (o.call, thing_of(o)):
                 for one in self._in_vain.pop(key, ()):
                     self._marks.take(one, BARREN)
+        if novelty != "again":
+            self._series[thing_of(o)] = (at, 1)
+        if stuck:
+            self._stuck.append(at)
+        elif o.kind in ("execute", "test") and o.status != "failed":
+            self._stuck.clear()
         self._untried.clear()
+
+    def _condemn(self, o: Observation, barren: list[int]) -> None:
+        for one in barren:
+            self._marks.put(one, BARREN)
+        of_this = self._in_vain.setdefault(o.call, [])
+        of_this += barren
+        del of_this[: -SPAN * 2]
+        self._in_vain[thing_of(o)] = of_this
 
 
 def level(marks: tuple[Mark, ...]) -> float:

@@ -54,11 +54,11 @@ class Task:
         place = Place(o.message, o.part, o.call)
         tendency = self._trend.add(o, place)
         failed, cleared = self._failures.add(at, o, tendency > 0)
-        before = self._changes.number
+        changes = self._spinning.effective
         changed = self._changes.add(at, o, place)
-        novelty = self._repetition.add(o, place, before, not may_wait(o))
+        novelty = self._repetition.add(o, place, changes, not may_wait(o))
         waiting = not failed and waits(o, novelty)
-        self._spinning.add(at, o, novelty, changed, waiting)
+        self._spinning.add(at, o, novelty, waiting)
         if o.change is not None or o.kind in ("write", "edit"):
             self._attempted = True
         if waiting:
@@ -69,7 +69,7 @@ class Task:
         if changed:
             self._tentative = (self._quiet, place)
         elif o.kind in ("test", "execute"):
-            if novelty != "again" and self._tentative is not None:
+            if (novelty != "again" or o.tests_passed) and self._tentative is not None:
                 self._moved = self._tentative
             self._tentative = None
         if cleared or tendency > 0 or (o.tests_passed and novelty != "again"):

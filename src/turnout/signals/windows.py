@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from turnout.signals.course import Place
 from turnout.signals.observation import Observation
-from turnout.signals.repetition import Repetition
+from turnout.signals.repetition import CUT_OFF, expected, named
 from turnout.signals.spinning import barren
 from turnout.signals.task import Task
+from turnout.signals.tools import SHELL_TOOLS
 
 SPINS_FROM = 4
 """Results of the newest 8 that bring nothing, from which a stretch spins."""
@@ -22,11 +22,37 @@ class WindowSignals(Struct, frozen=True):
     spinning: bool
 
 
-def window_signals(observations: Sequence[Observation]) -> WindowSignals:
-    """The signals of a stretch of results, oldest first, as if it were the whole task."""
-    repetition = Repetition()
-    changes, repeated = 0, False
+def window_signals(observations: Sequence[Observation], before: Sequence[Observation] = ()) -> WindowSignals:
+    """The signals of a stretch of results, oldest first. `before`: earlier results of the same task, which tell what is new."""
+    marks = Task((*before, *observations)).course().marks[-len(observations) :]
+    return WindowSignals(repeats(observations), len(barren(marks)) >= SPINS_FROM)
+
+
+def repeats(observations: Sequence[Observation]) -> bool:
+    """Whether anything was done twice with the same outcome, changes between or not; looking again after a change is not it."""
+    known: dict[tuple[str, str], int] = {}
+    changes = 0
     for o in observations:
-        repeated = repetition.add(o, Place(o.message, o.part, o.call), changes) == "again" or repeated
-        changes += o.change is not None
-    return WindowSignals(repeated, len(barren(Task(observations).course().marks)) >= SPINS_FROM)
+        if o.call and o.kind != "plan":
+            key = (_done(o), _outcome(o))
+            at = known.get(key)
+            known[key] = changes
+            # The same change again: only when nothing else was changed between.
+            if at is not None and (changes == at + 1 if o.change is not None else at == changes or not expected(o)):
+                return True
+        changes += o.change is not None or bool(o.takes_back)
+    return False
+
+
+def _done(o: Observation) -> str:
+    if o.fingerprint and o.tool.lower() not in SHELL_TOOLS:
+        return o.tool
+    return f"{o.tool} {o.target}" if o.kind in ("execute", "test") and o.size and named(o) else o.call
+
+
+def _outcome(o: Observation) -> str:
+    if o.error_kind in CUT_OFF:
+        return o.error_kind
+    if o.fingerprint:
+        return f"{o.fingerprint} {o.tests_failed}" if o.tests_failed is not None else o.fingerprint
+    return o.digest
