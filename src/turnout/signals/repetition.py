@@ -13,6 +13,9 @@ before, and the outcome is a new one."""
 CUT_OFF = frozenset({"timeout", "download_timeout"})
 """Failures whose output says only how far it got: that it was cut off is the outcome."""
 
+SEVERAL = 5
+"""Test runs of at least this many tests are compared by what failed: their output changes with the order and is often cut."""
+
 KNOWN_AT_MOST = 4096
 """Different calls and outcomes kept per task; the oldest are forgotten first."""
 
@@ -118,9 +121,11 @@ def thing_of(o: Observation) -> str:
 
 
 def outcome_of(o: Observation) -> str:
-    """What came of it: that it was cut off, how an edit or a business tool failed, else the output."""
+    """What came of it: that it was cut off, how an edit or a business tool failed, how many tests did, else the output."""
     if o.error_kind in CUT_OFF:
         return o.error_kind
     if o.fingerprint and o.tool.lower() not in SHELL_TOOLS:
         return o.fingerprint
+    if o.fingerprint and o.tests_run and o.tests_run >= SEVERAL:
+        return f"{o.fingerprint} {o.tests_failed} {o.tests_run}"
     return o.digest

@@ -140,7 +140,7 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
     # A free-form input and the function form that other formats give it are the same call.
     asked = decoded["input"] if isinstance(decoded, dict) and len(decoded) == 1 and "input" in decoded else arguments
     spelled = asked if isinstance(asked, str) else arguments
-    call = hashlib.blake2b(f"{shown}\x1f{spelled.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    call = _digest(shown, spelled)
     bare = name.lower()
     kind = vocabulary.kind(shown.lower(), _SEPARATOR.split(bare)[-1])
     if kind is not None:
@@ -151,6 +151,8 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
         if command is None and bare == "process":
             return Action(shown, "other", True, call=call)
         shell = read_shell(commands_of(command), vocabulary.programs)
+        # What it is run for, how long it may take and where it is shown make no other call of it.
+        call = _digest(shown, _ran(command, decoded)) if command is not None else call
         size = (changed(command) if isinstance(command, str) else None) or shell.size if shell.changes else None
         return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell, size)
     if bare in EDITORS:
@@ -168,6 +170,16 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
         path = found.group(1).strip() if found else ""
     changes = kind in ("write", "edit")
     return Action(shown, kind, listed, path[:120], changes, call, None, changed(decoded) if changes else None)
+
+
+def _ran(command: Any, decoded: Any) -> str:
+    line = command if isinstance(command, str) else msgspec.json.encode(command).decode()
+    where = (decoded.get("workdir") or decoded.get("cwd")) if isinstance(decoded, dict) else None
+    return f"{line.strip()}\x1f{where}" if where else line
+
+
+def _digest(tool: str, asked: str) -> str:
+    return hashlib.blake2b(f"{tool}\x1f{asked.strip()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def changed(decoded: Any) -> int | None:

@@ -40,7 +40,8 @@ TRANSCRIPTS: dict[str, tuple[str, ...]] = {"aider_output": ("Applied edit to ", 
 
 CONTENT_KINDS = frozenset({"read", "search"})
 
-_DURATION = re.compile(r"\d+(?:\.\d+)? ?m?s\b")
+_DURATION = re.compile(r"\d+(?:\.\d+)? ?(?:m?s|sec(?:ond)?s?|min(?:ute)?s?)\b")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _SUMMARISED = 600
 """Characters at the end of a program's output in which it says how long it took."""
 
@@ -167,6 +168,8 @@ def _digest(body: str, kind: ToolKind, result: ToolResult) -> str:
     """A digest of the output, pictures and files too; how long a program took makes no difference."""
     if kind in ("execute", "test"):
         body = body[:-_SUMMARISED] + _DURATION.sub("", body[-_SUMMARISED:])
+        if "0x" in body:
+            body = _ADDRESS.sub("", body)
     hashed = hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8)
     for part in result.parts:
         if isinstance(part, Image | Document | Audio):

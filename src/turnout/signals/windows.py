@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from turnout.signals.observation import Observation
-from turnout.signals.repetition import CUT_OFF, expected, named
+from turnout.signals.repetition import CUT_OFF, named
 from turnout.signals.spinning import barren
 from turnout.signals.task import Task
 from turnout.signals.tools import SHELL_TOOLS
@@ -29,7 +29,7 @@ def window_signals(observations: Sequence[Observation], before: Sequence[Observa
 
 
 def repeats(observations: Sequence[Observation]) -> bool:
-    """Whether anything was done twice with the same outcome, changes between or not; looking again after a change is not it."""
+    """Whether anything was done twice with the same outcome, changes between or not; silent successes count only without."""
     known: dict[tuple[str, str], int] = {}
     changes = 0
     for o in observations:
@@ -38,7 +38,9 @@ def repeats(observations: Sequence[Observation]) -> bool:
             at = known.get(key)
             known[key] = changes
             # The same change again: only when nothing else was changed between.
-            if at is not None and (changes == at + 1 if o.change is not None else at == changes or not expected(o)):
+            if at is not None and (
+                changes == at + 1 if o.change is not None else at == changes or o.size > 0 or bool(o.fingerprint)
+            ):
                 return True
         changes += o.change is not None or bool(o.takes_back)
     return False
