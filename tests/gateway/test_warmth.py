@@ -227,6 +227,24 @@ def test_going_back_breaks_nothing_that_is_still_wanted(gateway: Running) -> Non
     assert use.predicted_read == pytest.approx(use.reported_read or 0, rel=0.02)
 
 
+def test_going_far_back_is_no_break_either_and_is_predicted(gateway: Running) -> None:
+    """The positions whose states are kept are few; what is still warm is then told by the messages themselves."""
+    messages = opening()
+    history = []
+    for step in range(1, 12):
+        send(gateway, "plain", messages)
+        history.append(messages)
+        messages = grown(messages, step)
+    other = [*history[3], {"role": "assistant", "content": "So be it."}, {"role": "user", "content": "Another way."}]
+    record = send(gateway, "plain", other)
+    use = use_of(record)
+    assert not use.broke
+    assert use.predicted_read == pytest.approx(use.reported_read or 0, rel=0.1)
+    again = use_of(send(gateway, "plain", grown(other, 20)))
+    assert again.cause == ""
+    assert again.predicted_read == pytest.approx(again.reported_read or 0, rel=0.02)
+
+
 def test_a_provider_that_forgets_is_named(gateway: Running) -> None:
     messages = deep()
     send(gateway, "plain", messages)

@@ -14,7 +14,7 @@ from turnout.conversation import Conversation, Message, Reasoning, Text, ToolCal
 from turnout.routing.core import Lane, Placed, State
 from turnout.sessions.address import parse
 from turnout.sessions.redis import RedisStore
-from turnout.sessions.store import SNAPSHOTS_PER_LANE, MemoryStore, SessionStore, Snapshot, kept
+from turnout.sessions.store import RECENT, SNAPSHOTS_PER_LANE, MemoryStore, SessionStore, Snapshot, kept
 
 
 class Voted(Struct, frozen=True):
@@ -27,6 +27,15 @@ class Tallied(State, frozen=True):
 
     def after(self, event: Any) -> "Tallied":
         return Tallied(self.total + event.up)
+
+
+class Passing(State, frozen=True):
+    events: ClassVar[tuple[type[Struct], ...]] = (Voted,)
+    recent: ClassVar[bool] = True
+    total: int = 0
+
+    def after(self, event: Any) -> "Passing":
+        return Passing(self.total + event.up)
 
 
 LANE = Lane("", "s", "", "header")
@@ -200,7 +209,7 @@ def test_the_store_agrees_with_a_model_that_remembers_every_path(turns: list[tup
 def test_snapshots_of_a_lane_are_bounded_and_the_newest_stay(counts: list[int]):
     snapshots: list[Snapshot] = []
     for count in counts:
-        snapshots = kept(snapshots, Snapshot(count, b"m", {}))
+        snapshots = kept(snapshots, Snapshot(count, b"m", {}), lambda snapshot: snapshot)
     newest_first = list(dict.fromkeys(reversed(counts)))[:SNAPSHOTS_PER_LANE]
     assert [s.count for s in reversed(snapshots)] == newest_first
 
@@ -227,3 +236,20 @@ def test_what_clients_change_in_a_history_they_send_again_does_not_lose_the_lane
 def test_another_text_is_another_history(store: Opened):
     vote(store, spoken("a", "b", "c"))
     assert total(store, spoken("a", "b", "d", "e", "f")) == 0
+
+
+def test_recent_states_are_kept_at_the_newest_positions_only(store: Opened):
+    """The others stay at every position; what the lane was left with last is told whatever conversation asks."""
+    lane = Lane("", uuid.uuid4().hex, "", "header")
+    said = [str(i) for i in range(12)]
+    for length in range(1, 12):
+        vote(store, spoken(*said[:length]), 1, lane=lane)
+    for back in range(1, 11):
+        loaded = store.runner.run(store.store.load(lane, spoken(*said[: 12 - back], "another way"), False))
+        seen = 12 - back
+        assert loaded.states["/Tallied"] == Tallied(seen)
+        assert loaded.states.get("/Passing") == (Passing(seen) if back <= RECENT else None)
+        assert loaded.latest["/Passing"] == Passing(11)
+    stranger = store.runner.run(store.store.load(lane, spoken("x", "y", "z"), False))
+    assert not stranger.states
+    assert stranger.latest["/Tallied"] == Tallied(11)

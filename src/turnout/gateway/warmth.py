@@ -86,15 +86,15 @@ def warmed(serving: "Serving", usage: Usage, model: Model) -> tuple[Placed, Cach
 def _before(serving: "Serving") -> tuple[Warmth, Digests | None]:
     """The lane's caches and conversation before this turn.
 
-    Of an agent whose history has been rewritten so that it continues none it has had, those of the lane's last turn. Titles and
-    the like come as conversations of their own, as does what has had no answer yet: they break nothing.
+    Where this conversation continues none that is remembered, those of the lane's last turn: its history has been rewritten, or
+    somebody went far back. Titles and the like come as conversations of their own, as does what has had no answer yet.
     """
     states = serving.loaded.states
     lane, prefix = states.get(KEY), states.get(PREFIX_KEY)
-    if not isinstance(lane, Warmth) and serving.loaded.stray and serving.agent.kind != "background":
+    if not isinstance(lane, Warmth) and serving.loaded.latest and serving.agent.kind != "background":
         conversation = serving.conversation
         if conversation is not None and "assistant" in conversation.roles:
-            lane, prefix = serving.loaded.stray.get(KEY), serving.loaded.stray.get(PREFIX_KEY)
+            lane, prefix = serving.loaded.latest.get(KEY), serving.loaded.latest.get(PREFIX_KEY)
     return lane if isinstance(lane, Warmth) else _COLD, prefix.digests if isinstance(prefix, Prefix) else None
 
 

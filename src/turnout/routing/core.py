@@ -220,10 +220,12 @@ class State(Struct, frozen=True):
     """What a router remembers of a lane: a pure fold of events.
 
     A subclass names the events it is folded from and says what each does; its defaults are the state of a new lane.
-    States are kept by class name, so renaming one forgets it.
+    States are kept by class name, so renaming one forgets it. `recent`: kept at the newest few positions of a conversation only;
+    a client that goes back further finds none.
     """
 
     events: ClassVar[tuple[type[Struct], ...]] = ()
+    recent: ClassVar[bool] = False
 
     def after(self: S, event: Any) -> S:
         """The state after `event`."""

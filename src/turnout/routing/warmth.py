@@ -63,8 +63,8 @@ class CacheUse(Struct, frozen=True, omit_defaults=True):
 
     @property
     def broke(self) -> bool:
-        """Whether a prefix that was warm could not be read."""
-        return self.cause not in ("", "first")
+        """Whether a prefix that was warm, and was still wanted, could not be read."""
+        return self.cause not in ("", "first") and self.part != "rewind"
 
 
 class Digests(Struct, frozen=True, omit_defaults=True):
@@ -158,6 +158,7 @@ class Warmth(State, frozen=True):
     `growth_tokens`, `pace_s`: running means, new tokens and seconds from one turn to the next. `warm`: by target, newest last."""
 
     events: ClassVar[tuple[type[Struct], ...]] = (Warmed,)
+    recent: ClassVar[bool] = True
 
     turns: int = 0
     target: str = ""
@@ -222,6 +223,7 @@ class Prefix(State, frozen=True):
     """The conversation of a lane as it was last sent. For the gateway alone."""
 
     events: ClassVar[tuple[type[Struct], ...]] = (Warmed,)
+    recent: ClassVar[bool] = True
 
     digests: Digests | None = None
 

@@ -87,9 +87,10 @@ class RedisStore:
             self._read.popitem(last=False)
         version, snapshots = self._opened(value)
         snapshot = newest(snapshots, conversation, compacted)
-        if snapshot is None:
-            return Loaded({}, version, self._states(snapshots[-1].states) if snapshots else {})
-        return Loaded(self._states(snapshot.states), version)
+        states = self._states(snapshot.states) if snapshot else {}
+        if not snapshots or snapshot is snapshots[-1]:
+            return Loaded(states, version, states)
+        return Loaded(states, version, self._states(snapshots[-1].states))
 
     async def commit(
         self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]
@@ -109,7 +110,7 @@ class RedisStore:
             added = _Written(len(conversation.messages), here, self._packed(states))
             # Versions begin anywhere, so that a lane forgotten meanwhile is not taken for the one that was read.
             following = version + 1 if version else random.getrandbits(48) + 1
-            written = b"%d\n%b" % (following, _JSON.encode(kept(snapshots, added)))
+            written = b"%d\n%b" % (following, _JSON.encode(kept(snapshots, added, _lasting)))
             try:
                 newer = await self._write(name, version, written)
             except Away:
@@ -181,6 +182,22 @@ class RedisStore:
             except Exception:
                 self.link.count("commit", "undecodable")
         return Raw(_JSON.encode(packed)) if packed else _NO_STATES
+
+
+def _lasting(snapshot: _Written) -> _Written | None:
+    try:
+        packed = _READ_STATES.decode(snapshot.states)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return snapshot  # whoever reads it counts that
+    left = {name: raw for name, raw in packed.items() if not _recent(name)}
+    if len(left) == len(packed):
+        return snapshot
+    return _Written(snapshot.count, snapshot.mark, Raw(_JSON.encode(left))) if left else None
+
+
+def _recent(key: str) -> bool:
+    kind = state_class(key.rsplit("/", 1)[-1])
+    return kind is not None and kind.recent
 
 
 def lane_name(lane: Lane) -> bytes:

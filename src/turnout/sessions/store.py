@@ -17,18 +17,20 @@ from turnout.conversation import Conversation, Part, Reasoning, Text, ToolCall, 
 from turnout.routing.core import Lane, Placed, State
 
 SNAPSHOTS_PER_LANE = 32
+RECENT = 4
+"""Newest snapshots that keep states marked `recent`."""
 
 
 class Loaded(Struct, frozen=True):
     """States of a lane as a turn reads them, by `place/StateName`, and the version they were read at.
 
-    `stray`: where the conversation continues none that the lane has had, the states it was left with last: for accounts of what
-    changed, never for decisions.
+    `latest`: the states the lane was left with last, whatever conversation that was: for accounts of what changed, never for
+    decisions.
     """
 
     states: Mapping[str, State] = {}
     version: int = 0
-    stray: Mapping[str, State] = {}
+    latest: Mapping[str, State] = {}
 
 
 _NOTHING = Loaded()
@@ -99,9 +101,8 @@ class MemoryStore:
         if memory is None:
             return _NOTHING
         snapshot = newest(memory.snapshots, conversation, compacted)
-        if snapshot is None:
-            return Loaded({}, memory.version, memory.snapshots[-1].states if memory.snapshots else {})
-        return Loaded(snapshot.states, memory.version)
+        latest = memory.snapshots[-1].states if memory.snapshots else {}
+        return Loaded(snapshot.states if snapshot else {}, memory.version, latest)
 
     async def commit(
         self, lane: Lane, conversation: Conversation, compacted: bool, events: Sequence[Struct]
@@ -118,7 +119,8 @@ class MemoryStore:
         memory.used_at = self._clock()
         snapshot = newest(memory.snapshots, conversation, compacted)
         states = folded(snapshot.states if snapshot else {}, events)
-        memory.snapshots = kept(memory.snapshots, Snapshot(len(conversation.messages), mark(conversation), states))
+        added = Snapshot(len(conversation.messages), mark(conversation), states)
+        memory.snapshots = kept(memory.snapshots, added, _lasting)
         memory.version += 1
         return states
 
@@ -165,10 +167,22 @@ def newest(snapshots: Sequence[P], conversation: Conversation, compacted: bool) 
     return found
 
 
-def kept(snapshots: Sequence[P], added: P) -> list[P]:
-    """`snapshots` with `added` last, in place of an earlier one of the same position; at most `SNAPSHOTS_PER_LANE`."""
+def kept(snapshots: Sequence[P], added: P, lasting: Callable[[P], P | None]) -> list[P]:
+    """`snapshots` with `added` last, in place of an earlier one of the same position; at most `SNAPSHOTS_PER_LANE`. `lasting`: a
+    snapshot without its `recent` states, None when nothing is left of it."""
     others = [s for s in snapshots if s.count != added.count or s.mark != added.mark]
+    if len(others) >= RECENT:
+        index = len(others) - RECENT
+        left = lasting(others[index])
+        others[index : index + 1] = [] if left is None else [left]
     return [*others, added][-SNAPSHOTS_PER_LANE:]
+
+
+def _lasting(snapshot: Snapshot) -> Snapshot | None:
+    states = {name: state for name, state in snapshot.states.items() if not state.recent}
+    if len(states) == len(snapshot.states):
+        return snapshot
+    return Snapshot(snapshot.count, snapshot.mark, states) if states else None
 
 
 def mark(conversation: Conversation, count: int | None = None) -> bytes:
