@@ -67,7 +67,7 @@ def transcript(
     opening = _opening(conversation)
     anchors = _anchors(conversation, signals, opening, how.anchor_chars)
     newest = _turn(reply.parts, how.chars) or "(an empty answer)" if reply is not None else ""
-    head = f"Turn {signals.assistant_turns + (reply is not None)} of the agent"
+    head = f"Turn {_turns(conversation.roles) + (reply is not None)} of the agent"
     room = how.total_chars - len(anchors) - len(newest) - len(head) - 200
     steps, first = _steps(messages, conversation.roles, opening, how, room, how.window - (reply is not None))
     whole = total + (reply is not None)
@@ -78,6 +78,16 @@ def transcript(
     if newest:
         pieces.append(f"## The agent's turn to judge\n{newest}")
     return shortened("\n\n".join(piece for piece in pieces if piece), how.total_chars)
+
+
+def _turns(roles: Sequence[str]) -> int:
+    """How many turns the agent has had; adjacent messages of its are one."""
+    turns, before = 0, ""
+    for role in roles:
+        if role == "assistant" != before:
+            turns += 1
+        before = role
+    return turns
 
 
 def _opening(conversation: Conversation) -> int:
