@@ -38,6 +38,7 @@ _TEST_LINES = tuple(
         r"^not ok ",
         r"^[ \t]+\d+\) ",
         r"^(?:FAIL|FAILED)\b",
+        r"^_{5,} \S+ _{5,}$",
     )
 )
 
@@ -66,6 +67,8 @@ def cause(action: Action, kind: ToolKind, form: Form, reading: Reading, body: st
         told = Failing(*SIGNALS[code], first_line(body))
     if told is None:
         told = Failing("capability", _kind_of_failure(shell, kind, code), first_line(body))
+    if shell is not None and shell.asks and told.kind in ("command_not_found", "missing_module"):
+        return Failing("informational", "absent", told.line)
     if shell is not None and shell.waits and shell.probes and told.kind in WAITING_FOR:
         return Failing("informational", "waiting", told.line)
     return told

@@ -222,7 +222,7 @@ CAPABILITY: tuple[tuple[str, str], ...] = (
             _PREFIX + r".{0,200}(?:No such file or directory|cannot access|ENOENT\b|file or directory not found)",
             r"^(?:\w+\.)*FileNotFoundError\b",
             r"^make(?:\[\d+\])?: \*\*\* No rule to make target",
-            r"^fatal: pathspec",
+            r"^fatal: (?:pathspec|path |ambiguous argument|invalid object name|bad revision)",
         ),
     ),
     (
@@ -386,6 +386,7 @@ _LAST_LINE = re.compile(
 )
 
 _HEAD, _TAIL = 4_000, 8_000
+_UNCAUGHT = re.compile(r'^Traceback \(most recent call last\):\n  File "[^"\n]+", line \d+, in <module>$', re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 CI_FAILED = re.compile(
@@ -479,13 +480,17 @@ def _after_traceback(text: str) -> str:
     return ""
 
 
-def ends_in_traceback(text: str) -> str:
-    """The exception's line when the output ends with a traceback, "" otherwise."""
+def uncaught_exception(text: str) -> str:
+    """The exception's line of a traceback that begins or ends the output of a script, "" where there is none.
+
+    At the beginning too: what a script prints is often shown after what it wrote to its error stream.
+    """
     end = text.rstrip()[-_TAIL:]
     line = end.rpartition("\n")[2]
-    if not _LAST_LINE.match(line):
-        return ""
-    return line if _TRACEBACK.search(end) else ""
+    if _LAST_LINE.match(line) and _TRACEBACK.search(end):
+        return line
+    begin = _UNCAUGHT.search(text[:_HEAD])
+    return _after_traceback(text[begin.start() :]) if begin is not None else ""
 
 
 def line_at(text: str, position: int) -> str:

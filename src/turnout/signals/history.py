@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnout.conversation import Message, Opaque, Part, ToolResult
+from turnout.signals.context import Context
 from turnout.signals.course import Course
 from turnout.signals.items import result_of
 from turnout.signals.observation import OBSERVED_AT_MOST, Observation
@@ -22,7 +23,8 @@ LOOKED_BACK = 32
 
 class Facts(Struct, frozen=True):
     """What a message contributes. `said`: a person spoke in it; `shown`: in media only, which may be a tool's; `complaint`: that
-    it is still wrong, `looks`: to ask for no change. `results`: part index, call id and tool name of each result it carries."""
+    it is still wrong, `looks`: to ask for no change; `named`: failures it names. `results`: part index, call id and tool name
+    of each result it carries."""
 
     said: bool = False
     compacted: bool = False
@@ -32,6 +34,7 @@ class Facts(Struct, frozen=True):
     complaint: bool = False
     looks: bool = False
     shown: bool = False
+    named: frozenset[str] = frozenset()
 
 
 class Unit(Struct, frozen=True, gc=False):
@@ -45,12 +48,13 @@ class Unit(Struct, frozen=True, gc=False):
 class History:
     """The units folded so far. `tip`: a digest of them all; the history stands for exactly that sequence."""
 
-    __slots__ = ("_actions", "_answer", "_block", "_kept", "_retries", "_task", "tip")
+    __slots__ = ("_actions", "_answer", "_block", "_context", "_kept", "_retries", "_task", "tip")
 
-    def __init__(self) -> None:
+    def __init__(self, named: frozenset[str] = frozenset()) -> None:
         self.tip: int | None = None
         self._actions: dict[str, Action] = {}
         self._block: Action | None = None
+        self._context = Context(named)
         self._kept: list[Observation] = []
         self._retries = Retries()
         self._task = Task()
@@ -64,8 +68,11 @@ class History:
             self._block = facts.block
         for part, call_id, name in facts.results:
             action = self._actions.get(call_id) if call_id else self._block
-            o = _judged(action or _named(name, vocabulary), unit, part, messages, vocabulary, agent)
-            o = self._retries.add(o)
+            if action is None:
+                action = _named(name, vocabulary)
+            downloads = self._context.downloads(action)
+            o = _judged(action, unit, part, messages, vocabulary, agent, downloads)
+            o = self._retries.add(self._context.add(action, o))
             self._task.add(o)
             self._kept.append(o)
             self._answer = None
@@ -79,11 +86,17 @@ class History:
         return self._answer
 
 
-def history_of(units: Sequence[Unit], messages: Sequence[Message], vocabulary: Vocabulary, agent: str) -> History:
-    """The history of `units`: a known one that they continue, else a new one."""
+def history_of(
+    units: Sequence[Unit],
+    messages: Sequence[Message],
+    vocabulary: Vocabulary,
+    agent: str,
+    named: frozenset[str] = frozenset(),
+) -> History:
+    """The history of `units`: a known one that they continue, else a new one. `named`: failures that the user named."""
     if not units or units[0].digest is None:
-        return _continued(History(), units, messages, vocabulary, agent)
-    tips, tip = [], hash(agent)
+        return _continued(History(named), units, messages, vocabulary, agent)
+    tips, tip = [], hash((agent, named))
     for unit in units:
         tip = hash((tip, unit.at, unit.digest[0]))
         tips.append(tip)
@@ -95,7 +108,7 @@ def history_of(units: Sequence[Unit], messages: Sequence[Message], vocabulary: V
                 return known
             break
     else:
-        known, back = History(), len(units)
+        known, back = History(named), len(units)
     # Nothing may take it for what it was while it grows, nor after an exception on the way.
     known.tip = None
     history = _continued(known, units[len(units) - back :], messages, vocabulary, agent)
@@ -113,11 +126,20 @@ def _continued(
 
 
 def _judged(
-    action: Action, unit: Unit, part: int, messages: Sequence[Message], vocabulary: Vocabulary, agent: str
+    action: Action,
+    unit: Unit,
+    part: int,
+    messages: Sequence[Message],
+    vocabulary: Vocabulary,
+    agent: str,
+    downloads: bool,
 ) -> Observation:
-    key = (unit.at, part, unit.digest, action.call or action.tool, agent) if unit.digest is not None else None
+    call = action.call or action.tool
+    key = (unit.at, part, unit.digest, call, agent, downloads) if unit.digest is not None else None
     seen = vocabulary.judged.get(key) if key is not None else None
     if seen is None:
+        if downloads and action.shell is not None:
+            action = replace(action, shell=replace(action.shell, fetches=True))
         seen = judge(action, _result(messages[unit.at].parts[part]), unit.at, part, vocabulary, agent)
         if key is not None:
             vocabulary.judged.put(key, seen)

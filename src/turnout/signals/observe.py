@@ -8,6 +8,7 @@ import msgspec
 
 from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, ToolCall, ToolResult
 from turnout.signals.asked import asks_to_look, only_looks
+from turnout.signals.context import failures_named
 from turnout.signals.course import Course
 from turnout.signals.feedback import complains
 from turnout.signals.harness import (
@@ -74,7 +75,8 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
             units.append(Unit(i, digest, facts))
     depth += _steps(run)
     units.reverse()
-    observations, course = history_of(units, messages, vocabulary, agent).answer()
+    named = said.named if said is not None else frozenset()
+    observations, course = history_of(units, messages, vocabulary, agent, named).answer()
     return Signals(
         observations=observations,
         depth=depth,
@@ -151,7 +153,15 @@ def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
             if isinstance(p, Text) and (tool := tool_of_text_result(p.text[:160].lstrip().lower())) is not None
         )
     if text:
-        return Facts(True, compacted, calls, results, complaint=complains(text), looks=asks_to_look(text))
+        return Facts(
+            True,
+            compacted,
+            calls,
+            results,
+            complaint=complains(text),
+            looks=asks_to_look(text),
+            named=failures_named(text),
+        )
     return Facts(said, compacted, calls, results, shown=said) if said or compacted or results or calls else _NOTHING
 
 

@@ -20,12 +20,12 @@ PROGRAMS: dict[str, ToolKind] = kinds(
         "read": """cat head tail less more nl wc stat file du df ps top env printenv pwd date whoami hostname uname id which
             whereis type readlink realpath basename dirname diff cmp comm cut sort uniq tr column jq yq xxd od hexdump
             strings md5sum sha256sum tac rev bat zcat zless gh lsof free uptime history man info pgrep netstat ss dig
-            nslookup host ping curl wget http sleep echo printf true false test [ [[ cd pushd popd export set unset source
-            . alias read wait jobs umask ulimit seq expr bc awk gawk mawk sed ls tree exa eza dir objdump nm ldd lscpu
-            nvidia-smi sqlite3 psql mysql redis-cli tput clear getent locale timedatectl journalctl dmesg""",
+            nslookup host ping curl wget http false test [ [[ read jobs umask ulimit seq expr bc awk gawk mawk sed ls
+            tree exa eza dir objdump nm ldd lscpu nvidia-smi sqlite3 psql mysql redis-cli tput clear
+            getent locale timedatectl journalctl dmesg""",
         "search": "grep egrep fgrep rg ag ack zgrep find fd fdfind locate fzf ripgrep",
-        "write": "tee touch mkdir cp install ln dd mktemp rsync scp truncate",
-        "edit": "mv rm rmdir chmod chown patch apply_patch applypatch unlink sponge isort autopep8 yapf",
+        "write": "tee touch cp install ln dd mktemp rsync scp truncate",
+        "edit": "mv patch apply_patch applypatch sponge isort autopep8 yapf",
         "test": """pytest py.test nosetests nose2 tox nox unittest jest vitest mocha ava jasmine karma cypress playwright
             ctest rspec minitest phpunit pest behave lettuce robot bats prove busted flake8 pylint ruff mypy pyright
             pyflakes pycodestyle pydocstyle bandit eslint tslint stylelint standard xo biome tsc shellcheck hadolint
@@ -35,6 +35,9 @@ PROGRAMS: dict[str, ToolKind] = kinds(
     }
 )
 """Kind by program name; anything else a shell runs is `execute`."""
+
+HOUSEKEEPING: frozenset[str] = frozenset(words("rm rmdir mkdir chmod chown unlink"))
+"""Programs that change the workspace but say little of what a line is for: others beside them decide its kind."""
 
 SUBCOMMANDS: dict[str, dict[str, ToolKind]] = {
     "git": kinds(
@@ -215,6 +218,7 @@ EXIT_CODES: dict[str, dict[int, Meaning]] = {
     "git diff": {1: ("none", "differs")},
     "git merge": {1: ("capability", "merge")},
     "git push": {1: ("capability", "merge")},
+    "rm": {1: ("informational", "absent_path")},
     "false": {1: ("informational", "false")},
     "kill": {1: ("informational", "absent")},
 }

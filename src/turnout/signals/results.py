@@ -198,7 +198,10 @@ def _shell_form(text: str, head: str) -> Reading | None:
     found = _RETURNCODE.match(text)
     if found is not None:
         rest = text[found.end() :]
-        body = rest.removeprefix("<output>\n").rstrip().removesuffix("</output>")
+        body = rest.removeprefix("<output>\n")
+        # What stands behind the closing tag is the harness's own.
+        closing = body.rfind("</output>")
+        body = body[:closing] if closing >= 0 else body.rstrip()
         return Reading(body, int(found.group(1)), truncated=_truncated(rest))
     if head.lstrip()[:1] == "{":
         form = _json_form(text)
@@ -280,7 +283,7 @@ def _timed_out(text: str, head: str) -> bool:
 
 def _after_output_mark(text: str) -> str:
     at = text.find("<output>\n")
-    return text[at + 9 :].partition("</output>")[0] if at >= 0 else text.partition("\n")[2]
+    return text[at + 9 :].rpartition("</output>")[0] if at >= 0 else text.partition("\n")[2]
 
 
 def _truncated(text: str) -> bool:

@@ -1,5 +1,6 @@
 """What a shell command line does, and what its exit status can say."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from turnout.signals.programs import (
     FETCHING,
     FETCHING_CODE,
     FORMATTERS,
+    HOUSEKEEPING,
     INTERPRETERS,
     NOT_A_RUN,
     PROBES,
@@ -31,11 +33,12 @@ from turnout.signals.programs import (
     words,
 )
 from turnout.signals.rollback import taken_back
+from turnout.signals.scripts import CHECKS
 from turnout.signals.shell import Simple, parse
 
 _PRECEDENCE: tuple[ToolKind, ...] = ("test", "execute", "edit", "write", "search", "read", "plan", "other")
-_SILENT = frozenset(
-    words("cd pushd popd export set unset source . sleep echo printf true : alias umask ulimit wait mkdir")
+_SILENT = HOUSEKEEPING | frozenset(
+    words("cd pushd popd export set unset source . sleep echo printf true : alias umask ulimit wait")
 )
 _PIPED_VIEWERS = frozenset(words("head tail tee cat less more sort uniq wc cut tr column grep egrep rg sed awk"))
 
@@ -66,8 +69,11 @@ class ShellReading(Struct, frozen=True):
 
     `kind`: of its most telling program. `main`: that program's name, `target`: it with its first argument, short. `last`: the
     program whose status the shell returns. `masked`: a zero status does not say that `main` went well (pipes, `|| true`,
-    `; echo`). `waits`: it sleeps or polls for something. `fetches`: it downloads. `size`: characters of
-    here-documents written to files, None where nothing is known.
+    `; echo`). `waits`: it sleeps or polls for something. `fetches`: it downloads. `size`: characters of here-documents written
+    to files, None where nothing is known. `runs`: names of the scripts it runs. `downloads`, `writers`: names of scripts it
+    writes that download, that write files. `written`: the first file it writes, `wrote`: names of those whose text it gives.
+    `edits`: it changes files rather than looks at them. `reproduces`: what it runs is named a reproduction. `asks`: it only
+    asks whether a program or a module is there, and which.
     """
 
     kind: ToolKind = "other"
@@ -82,6 +88,14 @@ class ShellReading(Struct, frozen=True):
     takes_back: str = ""
     echoes: Echoes | None = None
     size: int | None = None
+    runs: tuple[str, ...] = ()
+    downloads: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+    written: str = ""
+    wrote: tuple[str, ...] = ()
+    edits: bool = False
+    reproduces: bool = False
+    asks: bool = False
 
     @property
     def checks(self) -> bool:
@@ -115,9 +129,14 @@ def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None 
         main = next(p for p in fed if p.kind == kind)
     writes = any(c.writes for c in commands)
     here = any(c.writes and (c.reads_heredoc or _prints(c)) for c in commands)
-    if here and kind in ("read", "search", "other"):
+    if here and (kind in ("read", "search", "other") or main.name in ("echo", "printf")):
         kind = "write"
     last = programs[-1]
+    runs = tuple(name for p in programs if p.kind in ("execute", "test") for name in _scripts_of(p))
+    scripts = [(_base(c.writes[0]), c.heredoc) for c in commands if c.writes and c.heredoc]
+    if kind == "test" and _only_probes(main, scripts):
+        kind = "execute"
+    downloads = tuple(name for name, text in scripts if any(mark in text for mark in FETCHING_CODE))
     return ShellReading(
         kind=kind,
         main=main.name,
@@ -126,12 +145,56 @@ def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None 
         changes=any(p.changes for p in programs) or writes,
         masked=_masked(programs, main),
         waits=any(p.name in ("sleep", "watch") or p.name.startswith("gh run watch") for p in programs),
-        fetches=main.fetches or any(p.fetches for p in programs),
+        fetches=any(p.fetches for p in programs) or not set(downloads).isdisjoint(runs),
         takes_back=taken_back((p.name, p.args) for p in programs),
         probes=any(p.name.partition(" ")[0] in PROBES for p in programs),
         echoes=_echoes(commands),
         size=sum(len(c.heredoc) for c in commands if c.writes) or None,
+        runs=runs,
+        downloads=downloads,
+        writers=tuple(name for name, text in scripts if any(mark in text for mark in WRITING_CODE)),
+        wrote=tuple(name for name, _ in scripts),
+        written=next((c.writes[0] for c in commands if c.writes), ""),
+        edits=writes or any(p.changes and p.name not in HOUSEKEEPING for p in programs),
+        reproduces=any(_REPRODUCTION.search(word) for p in programs for word in (p.path, *p.args[:6])),
+        asks=all(_asks(p) for p in telling),
     )
+
+
+_REPRODUCTION = re.compile(r"repro|(?:^|[_/.-])(?:issue|bug)(?:[_/.-]|\d|$)", re.IGNORECASE)
+
+
+_ASKING_CODE = re.compile(
+    r"\s*import [\w., ]+;?\s*(?:(?:import [\w., ]+|print\([^;\n]*\))[;\n]?\s*)*|\s*from [\w.]+ import [\w, ]+;?\s*"
+)
+
+
+def _asks(program: Program) -> bool:
+    """Whether a program is only asked for its version, or an interpreter for a module."""
+    if program.name in ("which", "type", "command", "whereis"):
+        return True
+    if program.args[:1] and all(a in ("--version", "-V", "-v", "version", "--help") for a in program.args):
+        return True
+    code = _inline(program.args)
+    return bool(code) and _ASKING_CODE.fullmatch(code) is not None
+
+
+def _scripts_of(program: Program) -> tuple[str, ...]:
+    """Names of the scripts that a program runs: itself, or the files given to a test runner."""
+    given = [a.partition("::")[0] for a in program.args[:8] if not a.startswith("-")] if program.kind == "test" else []
+    return tuple(_base(path) for path in (program.path, *given) if path)
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _only_probes(main: Program, scripts: Sequence[tuple[str, str]]) -> bool:
+    """Whether what is called a test by its name only is a script, written in the same line, that checks nothing."""
+    if main.name.partition(" ")[0] not in INTERPRETERS:
+        return False
+    text = next((text for name, text in scripts if name == _base(main.path)), "")
+    return bool(text) and CHECKS.search(text) is None
 
 
 def _echoes(commands: Sequence[Simple]) -> Echoes | None:
@@ -146,10 +209,6 @@ def _echoes(commands: Sequence[Simple]) -> Echoes | None:
             status = text
         elif command.joined == "||" and len(text) >= 3 and "$" not in text:
             otherwise.add(text)
-    # What tests whether something is there asks; its answer is no failure.
-    asks = commands[0].words[:1] and PROGRAMS.get(commands[0].words[0].rpartition("/")[2]) in ("read", "search")
-    if asks:
-        otherwise.clear()
     return Echoes(status, frozenset(otherwise)) if status or otherwise else None
 
 
@@ -310,7 +369,7 @@ def _changes(name: str, shown: str, kind: ToolKind, args: tuple[str, ...]) -> bo
     flags = WRITING_FLAGS.get(name)
     if flags and any(a in flags or (a.startswith(("-i", "-pi")) and name in ("sed", "perl")) for a in args):
         return True
-    return kind in ("write", "edit")
+    return kind in ("write", "edit") or name in HOUSEKEEPING
 
 
 def _script(name: str, args: tuple[str, ...], command: Simple) -> tuple[ToolKind, str]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from turnout.signals.observation import ToolKind
-from turnout.signals.programs import kinds, words
+from turnout.signals.programs import FETCHING_CODE, WRITING_CODE, kinds, words
 from turnout.signals.shell import Simple, parse
 from turnout.signals.shells import ShellReading, read_shell
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
@@ -36,7 +36,7 @@ TOOLS: dict[str, ToolKind] = kinds(
             mkdir""",
         "edit": """edit multiedit multi_edit notebookedit edit_notebook str_replace edit_file editfile apply_patch applypatch
             patch apply_diff replace_in_file insert_content search_and_replace search_replace replace insert
-            replace_string_in_file multi_replace_string_in_file insert_edit_into_file delete_file move_file rename_file
+            replace_string_in_file multi_replace_string_in_file insert_edit_into_file delete_file move_file refilefile
             undo_edit replace_file_content multi_replace_file_content copy_file edit_block""",
         "plan": """todowrite todo_write todoread todo_read todo update_plan exitplanmode enterplanmode exit_plan_mode plan
             think thinking sequentialthinking task_tracker update_todo_list manage_todo_list taskcreate taskupdate tasklist
@@ -117,6 +117,7 @@ class Action(Struct, frozen=True):
     `tool`: the name as called. `listed`: the kind comes from a table rather than from verbs. `target`: the path or program
     it acts on, short. `changes`: it asks to change the workspace. `size`: characters it puts in and takes out, None where the
     call does not tell. `call`: digest of the tool and its arguments. `shell`: the command line read, None for other tools.
+    `downloads`, `writers`: names of scripts it writes that download, that write files. `wrote`: names of files it writes.
     """
 
     tool: str
@@ -127,6 +128,9 @@ class Action(Struct, frozen=True):
     call: str = ""
     shell: ShellReading | None = None
     size: int | None = None
+    downloads: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+    wrote: tuple[str, ...] = ()
 
 
 UNKNOWN = Action("?")
@@ -144,32 +148,84 @@ def read_call(name: str, arguments: str, namespace: str | None = None, vocabular
     bare = name.lower()
     kind = vocabulary.kind(shown.lower(), _SEPARATOR.split(bare)[-1])
     if kind is not None:
-        changes = kind in ("write", "edit")
-        return Action(shown, kind, True, _path(decoded), changes, call, None, changed(decoded) if changes else None)
+        return _on_file(shown, kind, True, _path(decoded), decoded, call)
     if bare in SHELL_TOOLS or (bare not in TOOLS and _looks_like_shell(bare, decoded)):
-        command = _command(decoded)
-        if command is None and bare == "process":
-            return Action(shown, "other", True, call=call)
-        shell = read_shell(commands_of(command), vocabulary.programs)
-        # What it is run for, how long it may take and where it is shown make no other call of it.
-        call = _digest(shown, _ran(command, decoded)) if command is not None else call
-        size = (changed(command) if isinstance(command, str) else None) or shell.size if shell.changes else None
-        return Action(shown, shell.kind, True, shell.target, shell.changes, call, shell, size)
+        return _of_shell(shown, bare, decoded, call, vocabulary)
     if bare in EDITORS:
         wanted = decoded.get("command") if isinstance(decoded, dict) else None
         asked_words = wanted.split() if isinstance(wanted, str) else []
         verb = next((w for w in asked_words[:2] if w in EDITOR_COMMANDS), "view")
-        kind = EDITOR_COMMANDS[verb]
         path = _path(decoded) or next((w for w in asked_words if w.startswith("/")), "")
-        changes = kind in ("write", "edit")
-        return Action(shown, kind, True, path, changes, call, None, changed(decoded) if changes else None)
+        return _on_file(shown, EDITOR_COMMANDS[verb], True, path, decoded, call)
     kind, listed = tool_kind(bare, shown, name)
     path = _path(decoded)
     if not path and isinstance(decoded, str | dict) and kind == "edit":
         found = _PATCHED.search(decoded if isinstance(decoded, str) else str(decoded.get("input", "")))
         path = found.group(1).strip() if found else ""
-    changes = kind in ("write", "edit")
-    return Action(shown, kind, listed, path[:120], changes, call, None, changed(decoded) if changes else None)
+    if kind == "edit" and _only_adds(arguments):
+        kind = "write"
+    return _on_file(shown, kind, listed, path[:120], decoded, call)
+
+
+def _of_shell(shown: str, bare: str, decoded: Any, call: str, vocabulary: Vocabulary) -> Action:
+    command = _command(decoded)
+    if command is None and bare == "process":
+        return Action(shown, "other", True, call=call)
+    shell = read_shell(commands_of(command), vocabulary.programs)
+    # What it is run for, how long it may take and where it is shown make no other call of it.
+    call = _digest(shown, _ran(command, decoded)) if command is not None else call
+    return Action(
+        tool=shown,
+        kind="write" if shell.kind == "edit" and _only_adds(str(command)) else shell.kind,
+        listed=True,
+        target=shell.target,
+        changes=shell.changes,
+        call=call,
+        shell=shell,
+        size=(changed(command) if isinstance(command, str) else None) or shell.size if shell.changes else None,
+        downloads=shell.downloads,
+        writers=shell.writers,
+        wrote=shell.wrote,
+    )
+
+
+def _on_file(shown: str, kind: ToolKind, listed: bool, path: str, decoded: Any, call: str) -> Action:
+    """The action of a tool that is no shell: what it does to the file it names, if any."""
+    if kind not in ("write", "edit"):
+        return Action(shown, kind, listed, path, False, call)
+    file = path.rpartition("/")[2]
+    text = _written(decoded) if kind == "write" and file else ""
+    return Action(
+        tool=shown,
+        kind=kind,
+        listed=listed,
+        target=path,
+        changes=True,
+        call=call,
+        size=changed(decoded),
+        downloads=(file,) if any(mark in text for mark in FETCHING_CODE) else (),
+        writers=(file,) if any(mark in text for mark in WRITING_CODE) else (),
+        wrote=(file,) if text else (),
+    )
+
+
+def _written(decoded: Any) -> str:
+    if isinstance(decoded, dict):
+        for key in ("content", "file_text", "contents", "text"):
+            if isinstance(text := decoded.get(key), str):
+                return text
+    return ""
+
+
+_ADDED = re.compile(r"\*\*\* Add File: |\"(?:kind|type)\": ?\"(?:add|create_file)\"")
+_CHANGED = re.compile(
+    r"\*\*\* (?:Update|Delete) File: |\"(?:kind|type)\": ?\"(?:update|delete|modify|update_file|delete_file)\""
+)
+
+
+def _only_adds(patch: str) -> bool:
+    """Whether a patch adds files and changes none that was there."""
+    return _ADDED.search(patch) is not None and _CHANGED.search(patch) is None
 
 
 def _ran(command: Any, decoded: Any) -> str:

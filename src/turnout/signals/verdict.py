@@ -18,16 +18,18 @@ from turnout.signals.errors import (
     Failing,
     bounded,
     critical,
-    ends_in_traceback,
     failing,
     first_line,
     line_at,
+    uncaught_exception,
 )
 from turnout.signals.fingerprint import fingerprint, shown
 from turnout.signals.observation import Evidence, Observation, Status, ToolKind
+from turnout.signals.programs import INTERPRETERS
 from turnout.signals.results import Form, Reading, read_result
 from turnout.signals.rollback import rejects, undoes
-from turnout.signals.shells import Echoes
+from turnout.signals.scripts import verdicts
+from turnout.signals.shells import Echoes, ShellReading
 from turnout.signals.summaries import read_summary, without_colour
 from turnout.signals.tools import DELEGATES, Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
@@ -35,11 +37,24 @@ from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 SILENT_SUCCESS = frozenset({"Bash"})
 """Shell tools of harnesses that always flag a non-zero exit: without a flag the exit code was zero."""
 
-TRANSCRIPTS: dict[str, tuple[str, ...]] = {"aider_output": ("Applied edit to ", "SEARCH/REPLACE block", "edit format")}
+TRANSCRIPTS: dict[str, tuple[str, ...]] = {
+    "aider_output": ("Applied edit to ", "SEARCH/REPLACE block", "edit format", "<<<<<<< SEARCH", ">>>>>> REPLACE")
+}
 """Pseudo tools of harnesses that print what they did instead of calling tools, and what shows that they edited."""
+
+ANSWERS: tuple[tuple[str, ToolKind], ...] = (
+    ("todos have been modified", "plan"),
+    ("todo list", "plan"),
+    ("file created successfully at", "write"),
+    ("successfully wrote", "write"),
+    ("applied edit to ", "edit"),
+    ("success. updated the following files", "edit"),
+)
+"""How results of known tools begin, lower case: their kind where the call is not there."""
 
 CONTENT_KINDS = frozenset({"read", "search"})
 
+_ABSENT = re.compile(r"\s*(?:\S{1,40}: .{1,200}: No such file or directory\s*)+")
 _DURATION = re.compile(r"\d+(?:\.\d+)? ?(?:m?s|sec(?:ond)?s?|min(?:ute)?s?)\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _SUMMARISED = 600
@@ -71,6 +86,12 @@ def judge(
     )
     if summary is not None and summary.run and kind == "execute":
         kind = "test"
+    elif action.tool in TRANSCRIPTS and "test session starts" in body:
+        summary = read_summary(body, vocabulary.runners)
+        kind = "test" if summary is not None and summary.run else kind
+    elif action.tool == "?":
+        head = body[:60].lstrip().lower()
+        kind = next((known for beginning, known in ANSWERS if head.startswith(beginning)), kind)
     elif action.tool in TRANSCRIPTS and any(mark in body for mark in TRANSCRIPTS[action.tool]):
         kind = "edit"
     verdict = _not_run(reading) or _status(action, kind, form, reading, body, summary)
@@ -107,7 +128,7 @@ def judge(
         tests_run=summary.run if summary else None,
         tests_passed_count=summary.passed if summary else None,
         tests_failed=summary.failed if summary else None,
-        tests_passed=(summary is not None and summary.green and not failed) if kind == "test" else None,
+        tests_passed=_passed(action, verdict, summary, body) if kind == "test" else None,
         digest=_digest(body, kind, result),
         size=len(body),
         truncated=reading.truncated,
@@ -125,6 +146,18 @@ def _takes_back(action: Action, failed: bool, body: str) -> str:
     if shell is None and not failed and (undoes(action.tool) or body.startswith("Last edit to ")):
         return "undo"
     return "review" if rejects(action.tool, action.target, body) else ""
+
+
+def _passed(action: Action, verdict: _Verdict, summary: Summary | None, body: str) -> bool:
+    """Whether tests ran and all were green: by the runner's summary, else by what a script says of itself."""
+    if verdict.status == "failed":
+        return False
+    if summary is not None:
+        return summary.green
+    if action.shell is None or not _speaks_for_itself(action.shell, "test") or verdict.status != "ok":
+        return False
+    bad, good = verdicts(body)
+    return good > 0 and not bad
 
 
 def _with_echoes(echoes: Echoes, reading: Reading) -> tuple[Reading, bool]:
@@ -221,21 +254,36 @@ def _despite_success(
 ) -> _Verdict | None:
     """A failure that the output proves although the status says nothing of it: red summaries, masked statuses, uncaught
     exceptions at the very end, failed checks of continuous integration."""
-    if form != "shell" or kind not in ("execute", "test", "read"):
+    if form != "shell" or kind not in ("execute", "test", "read", "search"):
         return None
     shell = action.shell
-    if kind == "read":
+    if kind in CONTENT_KINDS:
         told = continuous_integration(body) if shell and shell.checks else None
+        if told is None and len(body) < 400 and _ABSENT.fullmatch(body):
+            # What stands behind a pipe shows a zero status; that the file is not there is all there is to see.
+            return _Verdict("failed", "text", Failing("informational", "absent_path", first_line(body)))
         return _Verdict("failed", "text", told) if told and told.error_class == "capability" else None
     if summary is not None and summary.failed:
         return _Verdict("failed", "text", Failing("capability", "test_failure", failed_test(body)))
-    uncaught = ends_in_traceback(body)
+    full = critical(bounded(body))
+    if full is not None and full.kind == "disk_full":
+        return _Verdict("failed", "text", full)
+    uncaught = uncaught_exception(body)
     if uncaught:
         told = failing(body)
         return _Verdict("failed", "text", Failing("capability", told.kind if told else "exception", uncaught))
+    if shell is not None and summary is None and _speaks_for_itself(shell, kind):
+        bad, _ = verdicts(body)
+        if bad:
+            return _Verdict("failed", "text", Failing("capability", "check_failed", bad))
     masked = shell is not None and shell.masked and not (summary is not None and summary.green)
     told = failing(body) if masked else None
     return _Verdict("failed", "text", told) if told is not None else None
+
+
+def _speaks_for_itself(shell: ShellReading, kind: ToolKind) -> bool:
+    """Whether the line runs a script that was written to check something."""
+    return (kind == "test" or shell.reproduces) and shell.main.partition(" ")[0] in INTERPRETERS
 
 
 def _remark(action: Action, kind: ToolKind, reading: Reading, body: str, summary: Summary | None) -> Failing | None:
@@ -247,7 +295,7 @@ def _remark(action: Action, kind: ToolKind, reading: Reading, body: str, summary
         told = continuous_integration(body)
         if told is not None:
             return told
-    if reading.truncated and "too long" in body[:400]:
+    if reading.truncated and "too long" in body[:400] and not (summary is not None and summary.green):
         return Failing("informational", "truncated", first_line(body))
     if kind == "search" and NO_MATCH.fullmatch(body):
         return Failing("informational", "no_match", body.strip()[:200])
@@ -273,6 +321,9 @@ def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Sum
         broken = critical(bounded(body))
         if broken is not None:
             return _Verdict("failed", "text", broken)
+        if summary is not None and summary.run:
+            red = Failing("capability", "test_failure", failed_test(body)) if summary.failed else None
+            return _Verdict("failed" if red else "ok", "text", red)
         found = EDIT_FAILED.search(bounded(body)) or LINT_LEFT.search(bounded(body))
         if found is not None:
             return _Verdict(
