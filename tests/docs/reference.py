@@ -10,6 +10,7 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
 from turnout.routing import RouterConfig
+from turnout.routing.stage import Weights
 from turnout.signals import Additions
 from turnout.signals.vocabulary import Pattern, Runner
 from turnout.upstream.target import Price, Target, Upstream
@@ -20,6 +21,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("price = { ... }", Price),
     ("[routes.NAME], every type", RouteKeys),
     *((f'[routes.NAME], type = "{kind.__struct_config__.tag}"', kind) for kind in typing.get_args(RouterConfig)),
+    ("[routes.NAME.weights], stage", Weights),
     ("[server]", Server),
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),

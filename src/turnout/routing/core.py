@@ -136,7 +136,9 @@ class Why(Struct, frozen=True, omit_defaults=True):
     """The explanation of a decision.
 
     `sentence`: for people. `score` in [-1, 1] (positive = capable), `confidence` in [0, 1], `threshold`: where the router has
-    them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired.
+    them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired. `basis`: the router's
+    settings that they were weighed with, and the name of the calculation, so that the decision can be made again from its
+    record.
     """
 
     source: Source
@@ -146,6 +148,7 @@ class Why(Struct, frozen=True, omit_defaults=True):
     confidence: float | None = None
     threshold: float | None = None
     values: dict[str, Any] = {}
+    basis: dict[str, Any] = {}
 
 
 class Placed(Struct, frozen=True):

@@ -1,88 +1,40 @@
 """The stage router: the efficient model works, the capable one takes over where the tool results show that it is needed."""
 
-import math
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from functools import cached_property
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from turnout.conversation import Edit, Instruction, Note
-from turnout.routing.core import Forward, Source, State, TargetName, Turn, Why
+from turnout.routing.core import Forward, TargetName, Turn, Why
+from turnout.routing.stage_choice import Choice, Picker, choose
+from turnout.routing.stage_memory import StageMemory, StageServed, Tier
+from turnout.routing.stage_score import Case, Weights, reach
 from turnout.routing.stage_words import sentence
 from turnout.signals import Progress, Signals, ToolKind, cleared, progress
 
-Tier: TypeAlias = Literal["efficient", "capable"]
+__all__ = ["Stage", "StageMemory", "StageServed", "Weights"]
 
-GAIN = 0.4
-"""How steeply evidence adds up."""
-UP, DOWN = 3.0, 2.0
-"""The most evidence there can be for the capable tier (a hard failure, persistence, a stall) and for the efficient one
-(production, green tests)."""
+FORMULA = "stage 2"
+"""Name and edition of the calculation, kept with every decision: an explanation made later must be of the same one."""
 
 
-class StageServed(Struct, frozen=True, tag="stage_served", tag_field="event"):
-    """A turn was decided: `tier` serves it. `armed`: hold the capable tier for this many turns more. `held`: the turn used
-    one of them up. `released`: the hold is over early. `signal`: signals or an override decided. `calls`: what had failed."""
-
-    tier: Tier
-    armed: int = 0
-    held: bool = False
-    released: bool = False
-    calls: tuple[str, ...] = ()
-
-
-class StageMemory(State, frozen=True):
-    """What the stage router remembers of a lane: the tier that served last (a new lane counts as the efficient one's), the
-    turns the capable tier is still held for, and the calls whose success ends that early."""
-
-    events: ClassVar[tuple[type[Struct], ...]] = (StageServed,)
-
-    tier: Tier = "efficient"
-    hold: int = 0
-    calls: tuple[str, ...] = ()
-
-    def after(self, event: Any) -> "StageMemory":
-        """The memory after a decided turn."""
-        if event.armed:
-            return StageMemory(event.tier, event.armed, event.calls)
-        if event.released:
-            return StageMemory(event.tier)
-        if event.held:
-            left = max(self.hold - 1, 0)
-            return StageMemory(event.tier, left, self.calls if left else ())
-        return StageMemory(event.tier, self.hold, self.calls)
-
-
-def score(p: Progress) -> float:
-    """Evidence in [-1, 1], positive for the capable tier.
-
-    raw = severity / 0.7 (at most 1) + persistence + the largest of spinning, exploring and stall - production - tests passed;
-    score = tanh(0.4 raw) / tanh(0.4 limit), where limit is the most raw can be on that side: 3 up, 2 down. So each side
-    reaches exactly 1, and both tiers are reachable at every threshold. One hard failure alone scores 0.46, two 0.64 and up,
-    a hard failure in a stall 0.80; a window of nothing but verified changes -0.57, with green tests -1.
-    """
-    raw = (
-        min(p.severity / 0.7, 1.0)
-        + p.persistence
-        + max(p.spinning, p.exploring, p.stall)
-        - p.production
-        - p.tests_passed
-    )
-    return max(-1.0, min(1.0, math.tanh(GAIN * raw) / math.tanh(GAIN * (UP if raw > 0 else DOWN))))
-
-
-class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_fields=True):
+class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbid_unknown_fields=True):
     """Sends each turn to an efficient or a capable target by what the newest tool results show. Calls no model to decide.
 
     `efficient`, `capable`: names of the two targets.
-    `threshold` 0..1 (default 0.5): how much evidence decides. A score in [-1, 1] sums up the window: failures that nothing has
-    cleared, their persistence and stalls speak for capable; verified changes and green tests for efficient. At or above
-    `threshold` the capable target serves, at or below its negative the efficient one; in between `picker` decides. Each side
-    is scaled by the most it can reach, so both tiers can be reached at every threshold. For the same threshold the two pickers
-    do not carry the same risk.
+    `threshold` 0..1 (default 0.5): how much evidence decides. A score in [-1, 1] sums up the signals by their `weights`. At or
+    above `threshold` the capable target serves, at or below its negative the efficient one; in between `picker` decides. With
+    the default weights both tiers can be reached at every threshold. For the same threshold the two pickers do not carry the
+    same risk.
+    `weights`: units of evidence by signal, see `[routes.NAME.weights]`.
     `picker` (default `efficient_first`): who serves undecided turns; `capable_first` is uncalibrated.
     `window` (default 3): how many of the newest tool results count. They never reach back beyond the user's last turn.
     `hold` (default 2): after signals chose the capable target it serves this many turns more, or until the command that failed
     succeeds, tests pass or the user speaks. 0 turns this off. Needs an identified lane.
+    `cool_off` (default 2): after a switch down, for this many turns only a rule goes up again, no score and no picker. 0 turns
+    this off. Needs an identified lane.
     `escalation_note`, `deescalation_note`: a text put at the end of the conversation for the one turn in which signals move the
     work up, or down again (default none).
     `capable_prompt`, `efficient_prompt`: a text put before the instructions whenever that target serves (default none).
@@ -90,17 +42,19 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
     `tools`: kinds of tools by name (`read`, `search`, `write`, `edit`, `execute`, `test`, `plan`, `other`) where the built-in
     reading is wrong for yours.
 
-    Three rules go before the score and choose capable: `compaction` (the history was just replaced by a summary),
-    `critical_error` (environment or provider broken), `repeated_failure` (the same failure at least twice in the window, or
-    three times lately, uncleared).
+    Four rules go before the score and choose capable: `compaction` (the history was just replaced by a summary),
+    `critical_error` (environment or provider broken), `repeated_failure` (the same failure again, uncleared), `relapse` (a hard
+    failure right after the work came down, in its cool-off).
     """
 
     efficient: TargetName
     capable: TargetName
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    picker: Literal["efficient_first", "capable_first"] = "efficient_first"
+    weights: Weights = Weights()
+    picker: Picker = "efficient_first"
     window: Annotated[int, Meta(ge=1, le=64)] = 3
     hold: Annotated[int, Meta(ge=0, le=1000)] = 2
+    cool_off: Annotated[int, Meta(ge=0, le=1000)] = 2
     escalation_note: str = ""
     deescalation_note: str = ""
     capable_prompt: str = ""
@@ -116,83 +70,104 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
             raise ValueError(f"window: {self.window} is not between 1 and 64")
         if self.hold < 0:
             raise ValueError(f"hold: {self.hold} is below 0")
+        if self.cool_off < 0:
+            raise ValueError(f"cool_off: {self.cool_off} is below 0")
         if any(name != name.lower() for name in self.tools):
             raise ValueError("tools: write tool names in lower case")
+        if self.picker == "capable_first" and not self._reached("efficient"):
+            raise ValueError(f"{self._unreached('efficient')}, and picker capable_first sends every other turn up")
 
     @property
     def otherwise(self) -> TargetName:
         """Where a turn goes when routing fails: the capable target."""
         return self.capable
 
+    @cached_property
+    def basis(self) -> dict[str, Any]:
+        """What shapes this router's decisions beside the turn, as kept with each of them."""
+        return {
+            "formula": FORMULA,
+            "weights": asdict(self.weights),
+            "picker": self.picker,
+            "window": self.window,
+            **({"tools": self.tools} if self.tools else {}),
+        }
+
+    def concerns(self) -> list[tuple[str, str]]:
+        """What an operator may not expect of these settings: (field, message)."""
+        found = []
+        if not self._reached("capable"):
+            rest = "rules alone choose it" if self.picker == "efficient_first" else "it serves undecided turns only"
+            found.append(("weights", f"{self._unreached('capable')}; {rest}"))
+        if not self._reached("efficient"):
+            found.append(("weights", f"{self._unreached('efficient')}; it serves undecided turns only"))
+        return found
+
+    def _reached(self, tier: Tier) -> bool:
+        furthest = getattr(reach(self.weights, self.window), tier)
+        return bool(furthest) and furthest >= self.threshold
+
+    def _unreached(self, tier: Tier) -> str:
+        furthest = getattr(reach(self.weights, self.window), tier)
+        return (
+            f"weights: the {tier} tier can never be chosen by its score, which reaches {furthest:.2f} at most with these "
+            f"weights and window {self.window}, below threshold {self.threshold:g}"
+        )
+
     def route(self, turn: Turn) -> Forward:
         """The tier for this turn. Asks nothing."""
         signals = turn.signals
         seen = progress(signals, self.window, self.tools or None)
         memory = turn.recall(StageMemory) if turn.lane.identified else StageMemory()
-        value = score(seen)
-        held = memory.hold > 0
-        released = held and self._over(memory, signals, seen)
-        if held and not released:
-            return self._forward(turn, seen, value, memory, "capable", "hold", "", held=True)
-        rule = self._rule(signals, seen)
-        if rule:
-            return self._forward(turn, seen, value, memory, "capable", "override", rule, released=released)
-        if value and abs(value) >= self.threshold:
-            tier: Tier = "capable" if value > 0 else "efficient"
-            return self._forward(turn, seen, value, memory, tier, "signals", "", released=released)
-        tier = "efficient" if self.picker == "efficient_first" else "capable"
-        return self._forward(turn, seen, value, memory, tier, "default", "", released=released)
+        case = self._case(signals, seen, memory)
+        choice = choose(case, self.weights, self.threshold, self.picker)
+        return self._forward(turn, seen, case, choice, memory)
 
-    def _rule(self, signals: Signals, seen: Progress) -> str:
-        if signals.compacted and signals.depth < self.window:
-            return "compaction"
-        if seen.severity >= 1.0:
-            return "critical_error"
-        return "repeated_failure" if seen.repeated else ""
-
-    def _over(self, memory: StageMemory, signals: Signals, seen: Progress) -> bool:
-        """Whether a hold ends early: the user spoke, tests pass, or what had failed went well."""
-        if signals.user_turn or seen.tests_passed:
-            return True
-        if not memory.calls or seen.severity:
-            return False
-        failed = {
-            o.call: i for i, o in enumerate(signals.observations) if o.status == "failed" and o.call in memory.calls
-        }
-        return bool(failed) and all(
-            cleared(signals.observations[i], signals.observations[i + 1 :]) for i in failed.values()
+    def _case(self, signals: Signals, seen: Progress, memory: StageMemory) -> Case:
+        newest = 0.0
+        if seen.severity and signals.observations[-1].error_class != "none":
+            newest = seen.severity if seen.results == 1 else progress(signals, 1, self.tools or None).severity
+        again = seen.repeated_calls
+        if again and seen.evidence["repeated_calls"][-1].message < signals.observations[-seen.results].message:
+            again = 0  # the work has moved on since
+        return Case(
+            severity=seen.severity,
+            newest=newest,
+            persistence=seen.persistence,
+            complaint=seen.complaint,
+            spinning=seen.spinning,
+            stall=seen.stall,
+            repeated_calls=again,
+            exploring=seen.exploring,
+            production=seen.production,
+            tests_passed=seen.tests_passed,
+            trend=seen.trend,
+            repeated=seen.repeated,
+            compaction=seen.compaction,
+            hold=memory.hold,
+            over=memory.hold > 0 and _over(memory, signals, seen),
+            cool=memory.cool,
+            before=memory.tier,
         )
 
-    def _forward(
-        self,
-        turn: Turn,
-        seen: Progress,
-        value: float,
-        memory: StageMemory,
-        tier: Tier,
-        source: Source,
-        rule: str,
-        *,
-        held: bool = False,
-        released: bool = False,
-    ) -> Forward:
-        signalled = source in ("override", "signals")
-        armed = self.hold if signalled and tier == "capable" else 0
-        up = tier == "capable"
+    def _forward(self, turn: Turn, seen: Progress, case: Case, choice: Choice, memory: StageMemory) -> Forward:
+        tier, up = choice.tier, choice.tier == "capable"
+        known = turn.lane.identified
         return Forward(
             target=self.capable if up else self.efficient,
             why=Why(
-                source,
-                sentence(source, rule, tier, seen, turn.signals, memory.hold, self.picker),
-                rule,
-                value,
-                abs(value),
+                choice.source,
+                sentence(choice, seen, turn.signals, case, self.picker),
+                choice.rule,
+                choice.score,
+                abs(choice.score),
                 self.threshold,
-                _values(turn.signals, seen, memory.hold),
+                _values(case, seen, turn.signals),
+                self.basis,
             ),
             fallbacks=self.capable_fallbacks if up else self.efficient_fallbacks,
-            edits=self._edits(tier, memory.tier if turn.lane.identified else "", signalled),
-            remember=self._remember(turn, tier, memory, armed, held, released) if turn.lane.identified else (),
+            edits=self._edits(tier, memory.tier if known else "", choice.source in ("override", "signals")),
+            remember=self._remember(turn.signals, case, choice) if known else (),
         )
 
     def _edits(self, tier: Tier, before: str, signalled: bool) -> tuple[Edit, ...]:
@@ -205,32 +180,41 @@ class Stage(Struct, frozen=True, tag="stage", tag_field="type", forbid_unknown_f
             edits.append(Note(note))
         return tuple(edits)
 
-    def _remember(
-        self, turn: Turn, tier: Tier, memory: StageMemory, armed: int, held: bool, released: bool
-    ) -> tuple[Struct, ...]:
-        if not armed and not held and not released and memory.tier == tier:
+    def _remember(self, signals: Signals, case: Case, choice: Choice) -> tuple[Struct, ...]:
+        tier = choice.tier
+        armed = self.hold if tier == "capable" and choice.source in ("override", "signals") else 0
+        held = case.hold > 0 and not case.over
+        released = case.hold > 0 and case.over
+        down = case.before == "capable" and tier == "efficient"
+        cooled = case.cool > 0 and tier == "efficient"
+        if not armed and not held and not released and not cooled and case.before == tier:
             return ()
         calls: tuple[str, ...] = ()
         if armed:
-            recent = turn.signals.observations[-self.window :]
+            recent = signals.observations[-self.window :]
             calls = tuple(dict.fromkeys(o.call for o in recent if o.fingerprint and o.call))
-        return (StageServed(tier, armed, held, released, calls),)
+        return (StageServed(tier, armed, held, released, calls, self.cool_off if down else 0, cooled),)
 
 
-def _values(signals: Signals, seen: Progress, hold: int) -> dict[str, Any]:
+def _over(memory: StageMemory, signals: Signals, seen: Progress) -> bool:
+    """Whether a hold ends early: the user spoke, tests pass, or what had failed went well."""
+    if signals.user_turn or seen.tests_passed:
+        return True
+    if not memory.calls or seen.severity:
+        return False
+    failed = {o.call: i for i, o in enumerate(signals.observations) if o.status == "failed" and o.call in memory.calls}
+    return bool(failed) and all(
+        cleared(signals.observations[i], signals.observations[i + 1 :]) for i in failed.values()
+    )
+
+
+def _values(case: Case, seen: Progress, signals: Signals) -> dict[str, Any]:
     return {
-        "severity": seen.severity,
+        **asdict(case),
         "error_kind": seen.kind,
         "failures": seen.failures,
-        "persistence": seen.persistence,
-        "repeated": seen.repeated,
-        "spinning": seen.spinning,
-        "exploring": seen.exploring,
-        "production": seen.production,
-        "tests_passed": seen.tests_passed,
         "depth": signals.depth,
         "compacted": signals.compacted,
         "user_turn": signals.user_turn,
         "results": seen.results,
-        "hold": hold,
     }

@@ -1,6 +1,7 @@
 """The stage router's decisions in plain words."""
 
-from turnout.routing.core import Source
+from turnout.routing.stage_choice import Choice
+from turnout.routing.stage_score import Case
 from turnout.signals import Progress, Signals
 
 KINDS: dict[str, str] = {
@@ -42,24 +43,38 @@ KINDS: dict[str, str] = {
 TIMES = {1: "once", 2: "twice", 3: "three times", 4: "four times", 5: "five times"}
 
 
-def sentence(source: Source, rule: str, tier: str, seen: Progress, signals: Signals, hold: int, picker: str) -> str:
-    """Why `tier` serves, for people."""
+def sentence(choice: Choice, seen: Progress, signals: Signals, case: Case, picker: str) -> str:
+    """Why the chosen tier serves, for people."""
+    source, rule = choice.source, choice.rule
+    if rule == "cool_off":
+        told = _told(seen, signals, case)
+        return f"{told}: the work has just come down, and for {_turns(case.cool)} only a rule takes it up again"
     if source == "hold":
-        return f"the capable tier is held for {hold} more turn{'s' if hold > 1 else ''} after an escalation"
+        return f"the capable tier is held for {case.hold} more turn{'s' if case.hold > 1 else ''} after an escalation"
     if rule == "compaction":
         return "the history was just replaced by a summary"
     if rule == "critical_error":
         return f"{_culprit(seen)}: {KINDS.get(seen.kind, seen.kind)}; this is no ordinary failure"
     if rule == "repeated_failure":
         return f"{_culprit(seen)} failed the same way {_times(seen.repeated)} and nothing has cleared it"
-    if source == "signals" and tier == "capable":
-        return _troubles(seen, signals)
+    if rule == "relapse":
+        return f"{_culprit(seen)} failed ({KINDS.get(seen.kind, seen.kind)}) right after the work had come down again"
+    if source == "signals" and choice.tier == "capable":
+        return _troubles(seen, signals, case)
     if source == "signals":
         return _successes(seen)
-    if not seen.results:
+    if not seen.results and not seen.complaint:
         return f"no tool results since the user's last turn; the picker is {picker}"
-    told = _troubles(seen, signals) if seen.severity or seen.spinning or seen.exploring else _successes(seen)
-    return f"{told}: not enough to decide; the picker is {picker}"
+    return f"{_told(seen, signals, case)}: not enough to decide; the picker is {picker}"
+
+
+def _told(seen: Progress, signals: Signals, case: Case) -> str:
+    bad = seen.severity or seen.spinning or seen.exploring or seen.stall or seen.complaint or case.repeated_calls
+    return _troubles(seen, signals, case) if bad else _successes(seen)
+
+
+def _turns(count: int) -> str:
+    return "one more turn" if count == 1 else f"{count} more turns"
 
 
 def _times(count: int) -> str:
@@ -74,18 +89,26 @@ def _window(seen: Progress) -> str:
     return "in the last result" if seen.results == 1 else f"in the last {seen.results} results"
 
 
-def _troubles(seen: Progress, signals: Signals) -> str:
+def _troubles(seen: Progress, signals: Signals, case: Case) -> str:
     said = []
+    if seen.complaint >= 0.5:
+        said.append("the user says that it is still wrong")
     if seen.severity:
         what = KINDS.get(seen.kind, seen.kind)
         if seen.failures > 1:
             said.append(f"{seen.failures} failures {_window(seen)}, the worst from {_culprit(seen)} ({what})")
         else:
             said.append(f"{_culprit(seen)} failed once {_window(seen)} ({what})")
+    if seen.trend < 0:
+        said.append("more tests fail than before")
     if seen.spinning >= 0.5:
-        said.append(f"nothing new for {seen.results} results after {signals.depth} turns")
+        said.append(f"nothing new lately, after {signals.depth} turns")
+    elif case.repeated_calls > 1:
+        said.append(f"the same call gave the same outcome {_times(case.repeated_calls)}")
     elif seen.exploring >= 0.5:
         said.append(f"still looking around after {signals.depth} turns and a failure")
+    elif seen.stall >= 0.5:
+        said.append(f"nothing has moved for long, after {signals.depth} turns")
     return ", and ".join(said) or f"nothing telling {_window(seen)}"
 
 
@@ -95,4 +118,6 @@ def _successes(seen: Progress) -> str:
         said.append(f"changes went through {_window(seen)}")
     if seen.tests_passed:
         said.append("the newest test run passed")
+    if seen.trend > 0:
+        said.append("fewer tests fail than before")
     return " and ".join(said) or f"nothing telling {_window(seen)}"
