@@ -48,6 +48,7 @@ def test_vendors() -> None:
     assert caching_of("anthropic/claude-3-5-haiku", "openai_chat", PRICED) == Caching(2048, 1, "5m", True)
     assert caching_of("openai/gpt-5.1-codex", "openai_responses", PRICED) == Caching(1024, 128, "memory")
     assert caching_of("deepseek-chat", "openai_chat", PRICED) == Caching(64, 64, "24h")
+    assert caching_of("google/gemini-3-pro-preview", "openai_chat", PRICED) == Caching(2048, 2048, "memory")
     assert caching_of("kimi-k2", "openai_chat", PRICED) == Caching(1024, 1, "memory")
 
 

@@ -25,7 +25,7 @@ SHOWN = 3
 TURNS = (1, 5, 10, 20, 40, 80)
 """Turn numbers for which the turns to be expected are stated."""
 
-State: TypeAlias = Literal["warm", "expired", "maybe"]
+State: TypeAlias = Literal["warm", "maybe", "expired", "none"]
 
 
 class Broken(Struct, frozen=True):
@@ -43,7 +43,8 @@ class Broken(Struct, frozen=True):
 class Lane(Struct, frozen=True):
     """The cache of one target for one lane, over the turns read.
 
-    `held_tokens`: the prefix it holds, as of its last turn; `state`: whether that can still be read now. `hit_rate`: reported
+    `held_tokens`: the prefix it holds, as of its last turn; `state`: whether that can still be read now, `none` when
+    nothing is held. `hit_rate`: reported
     reads over prompt tokens; `read_error`: predicted reads over reported ones less 1; both None when nothing was reported.
     `bias`: running relative error of the predicted cost. `lost_tokens`: warm and not readable, over all breaks.
     """
@@ -148,7 +149,9 @@ def _lane(records: "list[TurnRecord]", now: float) -> Lane:
 def _state(use: "CacheUse", idle_s: float) -> State:
     from turnout.pricing.caching import survival
 
-    left = survival(idle_s, use.lifetime or "5m") if use.held_tokens else 0.0
+    if not use.held_tokens:
+        return "none"
+    left = survival(idle_s, use.lifetime or "5m")
     return "warm" if left == 1.0 else "maybe" if left else "expired"
 
 
@@ -186,17 +189,19 @@ def _expected(own: "Remaining") -> dict[str, Any]:
 
 def _row(lane: Lane) -> tuple[str, ...]:
     name = " / ".join(part for part in (lane.tenant, lane.session, lane.agent) if part)
-    state = "" if lane.state == "warm" else " (expired)" if lane.state == "expired" else " (may have expired)"
     return (
         name if len(name) <= 40 else name[:39] + "…",
         lane.target,
         str(lane.turns),
-        f"{lane.held_tokens:,}{state}",
+        f"{lane.held_tokens:,}{_STATES[lane.state]}",
         "not reported" if lane.hit_rate is None else f"{lane.hit_rate:.1%}",
         "" if lane.read_error is None else f"{lane.read_error:+.1%}",
         "" if lane.bias is None else f"{lane.bias:+.1%}",
         "; ".join(words(one) for one in lane.breaks[:SHOWN]) + _more(len(lane.breaks) - SHOWN),
     )
+
+
+_STATES: dict[State, str] = {"warm": "", "maybe": " (may have expired)", "expired": " (expired)", "none": ""}
 
 
 def _more(count: int) -> str:

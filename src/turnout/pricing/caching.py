@@ -69,6 +69,8 @@ def caching_of(model: str, format: Format, rates: Rates | None) -> Caching | Non
         return Caching(1024, 1, "5m", marked=True)
     if "deepseek" in name:
         return Caching(64, 64, "24h")
+    if "gemini" in name:  # as seen in what it reports: hits are near multiples of 2,048
+        return Caching(2048, 2048, "memory")
     last = name.rsplit("/", 1)[-1]
     if last.startswith(("gpt-", "o1", "o3", "o4", "codex", "chatgpt")):
         return Caching(1024, 128, "memory")
