@@ -108,6 +108,8 @@ def _by_exit_code(shell: ShellReading | None, code: int, body: str) -> Failing |
         )
     told = failing(body) if body.strip() else None
     if kind == "absent_path":
+        if shell is not None and shell.kind in ("edit", "write"):
+            return None
         if told is None or told.kind == "no_such_file":
             return Failing(error_class, kind, told.line if told else first_line(body))
         return None

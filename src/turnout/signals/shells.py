@@ -114,6 +114,7 @@ class ShellReading(Struct, frozen=True):
 
 def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None = None) -> ShellReading:
     """What the simple commands of one line do together. `added`: kinds of an operator's own programs."""
+    commands = expanded(commands)
     programs = [p for c in commands for p in programs_of(c)]
     if added:
         programs = [replace(p, kind=own) if (own := added.get(p.name) or added.get(p.path)) else p for p in programs]
@@ -239,21 +240,33 @@ def _target(program: Program) -> str:
     return f"{program.name} {first}".strip()[:120]
 
 
-def programs_of(command: Simple) -> tuple[Program, ...]:
-    """The programs one simple command runs: one, or those of the line given to a shell."""
+def expanded(commands: Sequence[Simple], depth: int = 3) -> Sequence[Simple]:
+    """The commands with each line given to a shell (`bash -lc "..."`) taken apart in its place."""
+    if depth == 0 or not any(_gives_line(c) for c in commands):
+        return commands
+    made: list[Simple] = []
+    for command in commands:
+        line = _shell_line(unwrapped(command.words)) if _gives_line(command) else None
+        inner = list(expanded(parse(line), depth - 1)) if line is not None else []
+        if not inner:
+            made.append(command)
+            continue
+        inner[0] = replace(inner[0], joined=command.joined)
+        if command.writes:
+            inner[-1] = replace(inner[-1], writes=(*inner[-1].writes, *command.writes))
+        made += inner
+    return made
+
+
+def _gives_line(command: Simple) -> bool:
     argv = unwrapped(command.words)
-    if not argv:
-        return ()
-    name = argv[0].rpartition("/")[2]
-    if name in SHELLS:
-        line = _shell_line(argv)
-        if line is not None:
-            inner = [p for c in parse(line) for p in programs_of(c)]
-            if inner:
-                first = inner[0]
-                inner[0] = replace(first, joined=command.joined)
-            return tuple(inner)
-    return (_program(argv, command),)
+    return bool(argv) and argv[0].rpartition("/")[2] in SHELLS and _shell_line(argv) is not None
+
+
+def programs_of(command: Simple) -> tuple[Program, ...]:
+    """The program that a simple command runs, wrappers taken off; none for a command that only writes or assigns."""
+    argv = unwrapped(command.words)
+    return (_program(argv, command),) if argv else ()
 
 
 def unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -309,6 +322,10 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
     args = argv[1:]
     if name in INTERPRETERS or name.startswith("python"):
         kind, shown = _script(name, args, command)
+        if name in ("perl", "ruby") and any(
+            a.startswith("-") and not a.startswith("--") and "i" in a for a in args[:2]
+        ):
+            return Program(shown, "edit", True, args, command.joined)
         script = next((a for a in args if not a.startswith("-")), "")
         code = command.heredoc or _inline(args)
         return Program(
@@ -332,6 +349,8 @@ def _program(argv: tuple[str, ...], command: Simple) -> Program:
                 kind = table[arg]
                 shown = f"{name} {arg}"
                 break
+    if name == "tee" and all(a.startswith(("-", "/dev/")) for a in args):
+        kind = "read"
     if name == "gh":
         kind = _gh_kind(args)
     if name == "test" and "/" in argv[0] and not argv[0].startswith(("/bin/", "/usr/")):
