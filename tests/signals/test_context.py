@@ -137,6 +137,9 @@ def test_what_a_harness_prints_behind_the_output_is_not_the_outputs() -> None:
         ("rm a.py", "rm: cannot remove 'a.py': No such file or directory", 1),
         ("nl -ba nope.py | sed -n '1,5p'", "nl: nope.py: No such file or directory", 0),
         ("which ruff", "", 1),
+        ("./tool nonexistent.json", "Error: Cannot open nonexistent.json", 1),
+        ("python -c \"parse('invalid')\"", TRACEBACK + "InvalidVersion: Invalid version: 'invalid'", 1),
+        ("find src -name '*x*' | xargs grep -l foo", "grep: src/x: Is a directory", 123),
     ],
 )
 def test_what_is_only_asked_for_may_be_absent(command: str, text: str, code: int) -> None:
@@ -148,6 +151,7 @@ def test_what_is_only_asked_for_may_be_absent(command: str, text: str, code: int
     [
         ("psql -c 'select 1'", "bash: psql: command not found", 127),
         ("python train.py", "ModuleNotFoundError: No module named 'numpy'", 1),
+        ("./tool data.json", "Error: invalid JSON", 1),
         ("cp a.py b.py", "cp: cannot stat 'a.py': No such file or directory", 1),
     ],
 )

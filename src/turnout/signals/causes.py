@@ -69,6 +69,8 @@ def cause(action: Action, kind: ToolKind, form: Form, reading: Reading, body: st
         told = Failing("capability", _kind_of_failure(shell, kind, code), first_line(body))
     if shell is not None and shell.asks and told.kind in ("command_not_found", "missing_module"):
         return Failing("informational", "absent", told.line)
+    if shell is not None and shell.provokes and told.error_class == "capability" and shell.provokes in told.line:
+        return Failing("informational", "provoked", told.line)
     if shell is not None and shell.waits and shell.probes and told.kind in WAITING_FOR:
         return Failing("informational", "waiting", told.line)
     return told

@@ -192,7 +192,7 @@ FETCHING = frozenset(
 Meaning: TypeAlias = tuple[ErrorClass, str]
 
 EXIT_CODES: dict[str, dict[int, Meaning]] = {
-    "grep": {1: ("informational", "no_match"), 2: ("capability", "usage")},
+    "grep": {1: ("informational", "no_match"), 2: ("capability", "usage"), 123: ("informational", "no_match")},
     "find": {1: ("informational", "absent_path")},
     "diff": {1: ("none", "differs"), 2: ("capability", "usage")},
     "test": {1: ("informational", "false"), 2: ("capability", "usage")},

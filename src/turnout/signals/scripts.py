@@ -6,7 +6,7 @@ _QUESTION = (
     r"(?:match(?:es)?|correct|equal|same|identical|success(?:ful)?|passed|valid|ok|works|as expected)[^\w\n]{0,4}: ?"
 )
 _BAD = re.compile(
-    r"^[^\w\n]{0,8}(?:FAIL(?:ED|URE|URES)?|ERROR)\b(?!.{0,80}\bas expected)"
+    r"^[^\w\n]{0,8}(?:FAIL(?:ED|URE|URES)?|ERROR)\b(?! ?\(?expected|.{0,80}\bas expected)"
     r"|^[^\w\n]{0,4}[\u2717\u2718\u274c]"
     r"|(?::|->|=>|\u2192)[ \t]*(?:FAIL(?:ED|URE)?|MISMATCH)[ \t]*[.!]?$"
     rf"|\b(?i:{_QUESTION})False[ \t]*[.!]?$"

@@ -73,7 +73,7 @@ class ShellReading(Struct, frozen=True):
     to files, None where nothing is known. `runs`: names of the scripts it runs. `downloads`, `writers`: names of scripts it
     writes that download, that write files. `written`: the first file it writes, `wrote`: names of those whose text it gives.
     `edits`: it changes files rather than looks at them. `reproduces`: what it runs is named a reproduction. `asks`: it only
-    asks whether a program or a module is there, and which.
+    asks whether a program or a module is there, and which. `provokes`: a word in its arguments that asks for an error.
     """
 
     kind: ToolKind = "other"
@@ -96,6 +96,7 @@ class ShellReading(Struct, frozen=True):
     edits: bool = False
     reproduces: bool = False
     asks: bool = False
+    provokes: str = ""
 
     @property
     def checks(self) -> bool:
@@ -159,6 +160,7 @@ def read_shell(commands: Sequence[Simple], added: Mapping[str, ToolKind] | None 
         edits=writes or any(p.changes and p.name not in HOUSEKEEPING for p in programs),
         reproduces=any(_REPRODUCTION.search(word) for p in programs for word in (p.path, *p.args[:6])),
         asks=all(_asks(p) for p in telling),
+        provokes=_provoking(main) if kind == "execute" else "",
     )
 
 
@@ -178,6 +180,14 @@ def _asks(program: Program) -> bool:
         return True
     code = _inline(program.args)
     return bool(code) and _ASKING_CODE.fullmatch(code) is not None
+
+
+_PROVOKING = re.compile(r"non-?_?exist\w*|does[_-]not[_-]exist|\binvalid\w*|\bbogus\w*", re.IGNORECASE)
+
+
+def _provoking(program: Program) -> str:
+    found = _PROVOKING.search(" ".join(program.args[:8])[:600])
+    return found.group() if found is not None else ""
 
 
 def _scripts_of(program: Program) -> tuple[str, ...]:
