@@ -104,7 +104,9 @@ def progress(signals: Signals, window: int, kinds: Mapping[str, ToolKind] | None
     culprit = seen[worst] if level else None
     if level:
         evidence["severity"] = (_place(seen[worst]),)
-        evidence["failures"] = evidence["persistence"] = _places(seen, failed)
+        evidence["failures"] = _places(seen, failed)
+        if len(failed) > 1:
+            evidence["persistence"] = evidence["failures"]
     if changed:
         evidence["production"] = _places(seen, changed)
     green = _green(seen, marks, begin)
