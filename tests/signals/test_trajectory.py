@@ -35,7 +35,11 @@ def test_a_turn_is_one_step_for_each_call_however_its_units_stand() -> None:
         Message("assistant", (Reasoning("hm"),)),
     )
     signals = observe(Conversation(items))
-    assert (signals.depth, len(signals.observations), signals.results) == (3, 2, 2)
+    assert (signals.depth, len(signals.observations), signals.results, signals.user_turn) == (2, 2, 2, False)
+    told = observe(
+        Conversation((*items, Message("assistant", (Text("There."),)), Message("user", (Text("[system]"),))))
+    )
+    assert told.depth == 3
 
 
 def test_only_the_newest_results_are_kept_and_all_are_counted() -> None:

@@ -23,8 +23,8 @@ LOOKED_BACK = 32
 
 class Facts(Struct, frozen=True):
     """What a message contributes. `said`: a person spoke in it; `shown`: in media only, which may be a tool's; `complaint`: that
-    it is still wrong, `looks`: to ask for no change; `named`: failures it names. `results`: part index, call id and tool name
-    of each result it carries."""
+    it is still wrong, `looks`: to ask for no change; `named`: failures it names. `lost`: it only says that calls have no result.
+    `results`: part index, call id and tool name of each result it carries."""
 
     said: bool = False
     compacted: bool = False
@@ -35,6 +35,7 @@ class Facts(Struct, frozen=True):
     looks: bool = False
     shown: bool = False
     named: frozenset[str] = frozenset()
+    lost: bool = False
 
 
 class Unit(Struct, frozen=True, gc=False):

@@ -66,8 +66,9 @@ class Signals(Struct, frozen=True, omit_defaults=True):
 
     `observations`: the tool results since the last real user turn, oldest first, at most the newest `OBSERVED_AT_MOST`.
     `depth`: steps of the assistant since the last real user turn, the same number whatever the dialect: a turn is one step for
-    each call it makes, at least one. `user_turn`: the newest unit is a real user text rather than a tool result. `compacted`:
-    the history was replaced by a summary since the last real user turn. `results`: tool results in the whole conversation.
+    each call that was answered, at least one. `user_turn`: the newest unit is a real user text rather than a tool result.
+    `compacted`: the history was replaced by a summary since the last real user turn. `results`: tool results in the whole
+    conversation.
     `course`: how the task went so far, None when only the observations are known. `said_at`: the message of the last real user
     turn; `complaint`: it says that what was done is still wrong; `reads_only`: it asks to look and not to change anything, or
     the agent has no tool that could. `compacted_at`: the summary's message, `since_compaction`: steps since.

@@ -45,13 +45,12 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
     compacted_at = since_compaction = None
     said: Facts | None = None
     boundary = -1
-    depth, run = 0, -1
+    steps = _Steps()
     for i in range(len(roles) - 1, -1, -1):
         role = roles[i]
-        if role != "assistant":
-            depth, run = depth + _steps(run), -1
-            if role == "system" or role == "developer":
-                continue
+        if role == "system" or role == "developer":
+            steps.before(role)
+            continue
         # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
         digest = None
         facts = None
@@ -64,23 +63,24 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
             if digest is not None:
                 read.put(digest, facts)
         if facts.compacted and compacted_at is None:
-            compacted_at, since_compaction = i, depth + _steps(run)
+            compacted_at, since_compaction = i, steps.counted()
         # Formats whose results hold text only carry the media of results in the user message that follows.
         if facts.said and not (facts.shown and i and roles[i - 1] == "tool"):
             boundary, said = i, facts
             break
-        if role == "assistant":
-            run = max(run, 0) + len(facts.calls)
+        if not facts.lost:
+            steps.before(role)
+            steps.results += len(facts.results)
         if facts is not _NOTHING:
             units.append(Unit(i, digest, facts))
-    depth += _steps(run)
+    depth = steps.counted()
     units.reverse()
     named = said.named if said is not None else frozenset()
     observations, course = history_of(units, messages, vocabulary, agent, named).answer()
     return Signals(
         observations=observations,
         depth=depth,
-        user_turn=depth == 0 and boundary >= 0,
+        user_turn=boundary >= 0 and not steps.any,
         compacted=compacted_at is not None,
         results=course.results + _results_before(roles, raw, text_of, messages, boundary),
         course=course if observations else None,
@@ -116,9 +116,29 @@ def _itself(raw: Any) -> Any:
     return raw
 
 
-def _steps(calls: int) -> int:
-    """Steps of an assistant's run of messages that makes so many calls; -1 for no run."""
-    return max(calls, 1) if calls >= 0 else 0
+class _Steps:
+    """Counts the steps of the assistant, from the newest message back: a run of its messages is one for each result that
+    follows it, at least one. What it only began to say, with nothing behind it, is none."""
+
+    __slots__ = ("_depth", "_followed", "_running", "any", "results")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._followed = self._running = self.any = False
+        self.results = 0
+
+    def before(self, role: str) -> None:
+        """A message of `role` stands before those seen so far."""
+        if role == "assistant":
+            self._running = self.any = True
+            return
+        if self._running:
+            self._depth, self._running, self.results = self.counted(), False, 0
+        self._followed = True
+
+    def counted(self) -> int:
+        """Steps so far."""
+        return self._depth + (max(self.results, 1) if self._running and self._followed else 0)
 
 
 def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
@@ -141,8 +161,8 @@ def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
         if blocks:
             return Facts(block=read_call("bash", blocks[-1], None, vocabulary))
         return Facts(compacted=True) if _compaction_item(message) else _NOTHING
-    if message.role == "tool":
-        return Facts(results=results)
+    if message.role == "tool" or (not results and parts and all(isinstance(p, ToolResult) for p in parts)):
+        return Facts(results=results, lost=not results)
     compacted = any(isinstance(p, Text) and is_compaction(p.text) for p in parts) or _compaction_item(message)
     text = real_user_text(message)
     said = text is not None

@@ -105,7 +105,7 @@ ABORTED: tuple[str, ...] = (
     "tool execution was interrupted",
     "execution aborted",
     "the tool call was aborted",
-    "<tool_use_error>error: no such tool available because the stream",
+    "error: no such tool available because the stream",
 )
 """How harnesses say that a call did not come to an end through no fault of its own, lower case."""
 
@@ -129,22 +129,17 @@ TRUNCATED: tuple[str, ...] = (
 def read_result(result: ToolResult, form: Form) -> Reading:
     """The form of `result`, read as `form` allows."""
     text = _unwrapped(result.text)
-    flag = result.is_error
+    if not text[:_HEAD].lstrip().lower().startswith(_ERROR_TAG):
+        return _read(text, result.is_error, result, form)
+    inner = text.strip()[len(_ERROR_TAG) :].removesuffix("</tool_use_error>")
+    reading = _read(inner, True, result, form)
+    return msgspec.structs.replace(reading, by_flag=result.is_error is True, notice=reading.notice or _ERROR_TAG)
+
+
+def _read(text: str, flag: bool | None, result: ToolResult, form: Form) -> Reading:
     extra_code = _extra_code(result.extra) if result.extra else None
     head = text[:_HEAD]
     lowered = head.lstrip().lower()
-    if lowered.startswith(_ERROR_TAG):
-        inner = text.strip()[len(_ERROR_TAG) :].removesuffix("</tool_use_error>")
-        low = inner[:200].strip().lower()
-        shape = _shell_form(inner, inner[:_HEAD]) if form == "shell" else None
-        return msgspec.structs.replace(
-            shape or Reading(inner),
-            failed=True,
-            by_flag=flag is True,
-            notice=_ERROR_TAG,
-            declined=low.startswith(DECLINED),
-            aborted=lowered.startswith(ABORTED),
-        )
     if flag is not False and lowered.removeprefix("error: ").startswith(DECLINED) and _short_enough(lowered, flag):
         return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], declined=True)
     if lowered.startswith(ABORTED):
