@@ -9,7 +9,8 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
-from turnout.routing import RouterConfig
+from turnout.routing import Router, RouterConfig
+from turnout.routing.composite import Member
 from turnout.routing.stage import Weights
 from turnout.signals import Additions
 from turnout.signals.vocabulary import Pattern, Runner
@@ -22,6 +23,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[routes.NAME], every type", RouteKeys),
     *((f'[routes.NAME], type = "{kind.__struct_config__.tag}"', kind) for kind in typing.get_args(RouterConfig)),
     ("[routes.NAME.weights], stage", Weights),
+    ("[[routes.NAME.routers]]", Member),
     ("[server]", Server),
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),
@@ -87,6 +89,8 @@ def _type(kind: Any) -> str:
         return f"array of {_type(args[0])}"
     if origin is dict:
         return f"table of {_type(args[1])}"
+    if kind is Router:
+        return "router"
     if hasattr(kind, "__supertype__"):
         return "target" if kind.__name__ == "TargetName" else _type(kind.__supertype__)
     if isinstance(kind, type) and issubclass(kind, Struct):

@@ -132,7 +132,9 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
     reasons = record.why
     if reasons is not None:
         decided = tree.add(f"[bold]{escape(reasons.sentence)}[/]")
-        decided.add(f"decided by {reasons.source}" + (f", rule {escape(reasons.rule)}" if reasons.rule else ""))
+        by = f"decided by {reasons.source}" + (f" at {escape(reasons.place)}" if reasons.place else "")
+        by += f", rule {escape(reasons.rule)}" if reasons.rule else ""
+        decided.add(by + (", for want of evidence" if reasons.abstained else ""))
         if reasons.score is not None or reasons.confidence is not None:
             decided.add(_scores(reasons.score, reasons.confidence, reasons.threshold))
         seen = [f"{name} {_short(value)}" for name, value in reasons.values.items() if value not in _NOTHING]

@@ -15,11 +15,12 @@ from msgspec import Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
-from turnout.gateway.config import Config, Route, read, wrong_secrets
+from turnout.gateway.config import Config, read, wrong_secrets
 from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
+from turnout.routing.subagents import ByAgent
 from turnout.sessions import address
 from turnout.upstream.scripted import Script
 from turnout.upstream.target import Upstream
@@ -213,6 +214,12 @@ def _has_password(url: str) -> bool:
 
 def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct]]:
     """A router and the structs nested in it, with their paths."""
+    if isinstance(router, ByAgent):
+        yield from _routers(router.main, path)
+        for place, policy in (("subagents", router.subagents), ("background", router.background)):
+            if policy is not None:
+                yield from _routers(policy, (*path, place))
+        return
     yield path, router
     for field in msgspec.structs.fields(router):
         value = getattr(router, field.name)
@@ -254,8 +261,4 @@ def _local(host: str) -> bool:
 
 def summary(config: Config) -> list[tuple[str, str, str]]:
     """The routes as (name, router type, targets) for people."""
-    return [(route.name, _kind(route), ", ".join(route.targets)) for route in config.routes.values()]
-
-
-def _kind(route: Route) -> str:
-    return str(type(route.router).__struct_config__.tag)  # type: ignore[attr-defined]  # routers are structs
+    return [(route.name, route.kind, ", ".join(route.targets)) for route in config.routes.values()]

@@ -22,6 +22,8 @@ from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
 from turnout.routing import Router, RouterConfig, TargetName
 from turnout.routing.core import Forward, Why
+from turnout.routing.stacks import refusals, tag_of
+from turnout.routing.subagents import ByAgent
 from turnout.signals import Additions
 from turnout.upstream.target import Target, Upstream
 
@@ -45,6 +47,12 @@ class Route(Struct, frozen=True):
     targets: tuple[TargetName, ...] = ()
 
     @property
+    def kind(self) -> str:
+        """The `type` of the router that decides the agent's own work."""
+        router = self.router.main if isinstance(self.router, ByAgent) else self.router
+        return tag_of(router)
+
+    @property
     def falls_to(self) -> TargetName:
         """The target of a turn whose router raised."""
         return self.otherwise or self.router.otherwise
@@ -60,13 +68,23 @@ class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
     """Keys every route may have beside those of its router.
 
     `strict`: refuse a request that a translation to another format would lose part of. `aliases`: further model names for the
-    route. `otherwise`: the target of a turn whose router raised. `description`: for people.
+    route. `otherwise`: the target of a turn whose router raised. `description`: for people. `subagents`: who decides delegated
+    work, a table with a `type` of its own or a target's name (default: the route itself, with a memory apart for each child).
+    `background`: who decides titles, summaries and the like (default: the route itself). `small_models`: further model names for
+    the route, by which an agent asks for its small model; such turns are `background`'s.
     """
 
     strict: bool = False
     aliases: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     otherwise: TargetName | None = None
     description: str = ""
+    subagents: Router | None = None
+    background: Router | None = None
+    small_models: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.small_models and self.background is None:
+            raise ValueError("small_models: name the target for them as `background`")
 
 
 class Tenant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -187,8 +205,8 @@ def read(text: str, file: str, routers: Any = None) -> tuple[Config | None, Tabl
         line = int(at[1]) if at else len(text.splitlines())
         tables.findings.append(Finding("error", file, line, "", f"not valid TOML: {error}"))
         return None, tables
-    tables = Tables(text, file)
-    config = _Reading(document, tables, routers).config()
+    tables = Tables(text, file, _members(RouterConfig if routers is None else routers))
+    config = _Reading(document, tables).config()
     return (None if any(f.severity == "error" for f in tables.findings) else config), tables
 
 
@@ -244,10 +262,9 @@ def effective(config: Config) -> dict[str, Any]:
 class _Reading:
     """One pass over a decoded TOML document."""
 
-    def __init__(self, document: dict[str, Any], tables: Tables, routers: Any) -> None:
+    def __init__(self, document: dict[str, Any], tables: Tables) -> None:
         self.document = document
         self.tables = tables
-        self.routers = routers if routers is not None else RouterConfig
 
     def config(self) -> Config:
         known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals")
@@ -324,7 +341,7 @@ class _Reading:
         return routes
 
     def _route(self, name: str, table: dict[str, Any], path: lines.Path) -> Route | None:
-        kinds = _members(self.routers)
+        kinds = self.tables.routers
         kind = next((k for k in kinds if k.__struct_config__.tag == table.get("type")), None)
         own = {field.encode_name for field in msgspec.structs.fields(kind)} if kind else set()
         shared = {field.name for field in msgspec.structs.fields(RouteKeys)}
@@ -335,9 +352,11 @@ class _Reading:
         router = self.tables.tagged(kinds, rest, path)
         if router is WRONG or common is WRONG:
             return None
-        named = list(targets_of(router))
-        if common.otherwise:
-            named.append((("otherwise",), common.otherwise))
+        named = [*targets_of(router), *targets_of(common)]
+        if common.subagents is not None or common.background is not None:
+            router = ByAgent(router, common.subagents, common.background, common.small_models)
+        for where, reason in refusals(router):
+            self.tables.note((*path, *where), reason)
         declared = self.document.get("targets", {})
         for where, target in named:
             if target not in declared:
@@ -347,7 +366,7 @@ class _Reading:
             name=name,
             router=router,
             strict=common.strict,
-            aliases=common.aliases,
+            aliases=tuple(dict.fromkeys((*common.aliases, *common.small_models))),
             otherwise=common.otherwise,
             description=common.description,
             targets=tuple(dict.fromkeys(target for _, target in named)),

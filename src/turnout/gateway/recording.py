@@ -21,7 +21,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         at=serving.at,
         route=route.name if route is not None else "",
         policy=route.policy if route is not None else "",
-        router=type(route.router).__name__.lower() if route is not None else "",
+        router=route.kind if route is not None else "",
         tenant=lane.tenant,
         session=lane.session,
         agent=lane.agent,

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway.lines import Path, dotted, line_index
+from turnout.routing.core import Router
 
 K = TypeVar("K", bound=Struct)
 
@@ -56,10 +57,11 @@ def nearest(name: str, known: Iterable[str], noun: str = "known") -> str:
 
 
 class Tables:
-    """Decodes tables of one file; `findings` collects what is wrong with them."""
+    """Decodes tables of one file; `findings` collects what is wrong with them. `routers`: the structs a nested router may be."""
 
-    def __init__(self, text: str, file: str) -> None:
+    def __init__(self, text: str, file: str, routers: tuple[type[Struct], ...] = ()) -> None:
         self.file = file
+        self.routers = routers
         self.findings: list[Finding] = []
         self.lines = line_index(text)
 
@@ -125,8 +127,20 @@ class Tables:
             return WRONG
         return self.struct(by_tag[tag], table, path)
 
+    def router(self, raw: Any, path: Path) -> Any:
+        """`raw` as a nested router: a table with a `type`, or the name of the target that it always chooses."""
+        if isinstance(raw, dict):
+            return self.tagged(self.routers, raw, path)
+        if not isinstance(raw, str) or not raw.strip():
+            self.note(path, f"expected a router's table or the name of a target, got {_described(raw)}")
+            return WRONG
+        fixed = next(kind for kind in self.routers if kind.__struct_config__.tag == "passthrough")
+        return fixed(target=raw)
+
     def value(self, kind: Any, raw: Any, path: Path) -> Any:
         """`raw` as a `kind`, which may hold structs at any depth."""
+        if _bare(kind) is Router:
+            return self.router(raw, path)
         structs, others = _split(kind)
         if structs and isinstance(raw, dict):
             return self.tagged(structs, raw, path) if len(structs) > 1 else self.struct(structs[0], raw, path)
@@ -200,6 +214,8 @@ def _type_name(kind: Any) -> str:
     if choices:
         return "one of: " + ", ".join(str(choice) for choice in choices)
     bare = _bare(kind)
+    if bare is Router:
+        return "a router's table or the name of a target"
     bare = getattr(bare, "__supertype__", bare)
     names = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
     origin = typing.get_origin(bare) or bare

@@ -2,6 +2,8 @@
 
 from typing import TypeAlias
 
+from turnout.routing.affinity import Affinity
+from turnout.routing.composite import Composite
 from turnout.routing.core import (
     AgentInfo,
     Answer,
@@ -29,15 +31,19 @@ from turnout.routing.core import (
 from turnout.routing.passthrough import Passthrough
 from turnout.routing.random import Random
 from turnout.routing.stage import Stage
+from turnout.routing.subagents import ByAgent
 
-RouterConfig: TypeAlias = Passthrough | Random | Stage
+RouterConfig: TypeAlias = Passthrough | Random | Stage | Affinity | Composite
 """Every router a configuration can name, by its `type`."""
 
 __all__ = [
+    "Affinity",
     "AgentInfo",
     "Answer",
     "Ask",
     "Asking",
+    "ByAgent",
+    "Composite",
     "Decision",
     "Failure",
     "Forward",

@@ -64,6 +64,10 @@ class Lane(Struct, frozen=True):
         return "" if self.rung == "none" else f"{self.tenant}\x1f{self.session}\x1f{self.agent}"
 
 
+BACKGROUND_AGENT = "~background"
+"""The agent of lanes for a program's calls beside the work: titles, summaries, suggestions."""
+
+
 class AgentInfo(Struct, frozen=True):
     """Which program and which of its agents sent the turn.
 
@@ -127,7 +131,7 @@ class Ask(Struct, frozen=True):
 
 Source: TypeAlias = Literal[
     "override", "signals", "hold", "judge", "latch", "vote", "default", "fixed", "random", "pin", "classifier",
-    "advisor", "fallback", "fit", "canary", "subagent", "fault", "learned",
+    "advisor", "fallback", "fit", "canary", "subagent", "background", "fault", "learned",
 ]  # fmt: skip
 """Who decided."""
 
@@ -138,7 +142,8 @@ class Why(Struct, frozen=True, omit_defaults=True):
     `sentence`: for people. `score` in [-1, 1] (positive = capable), `confidence` in [0, 1], `threshold`: where the router has
     them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired. `basis`: the router's
     settings that they were weighed with, and the name of the calculation, so that the decision can be made again from its
-    record.
+    record. `place`: of the nested router that decided, "" for the route's own. `abstained`: the router had nothing to go by and
+    named its default: a router around it uses its own instead, and nothing is pinned to it.
     """
 
     source: Source
@@ -149,6 +154,8 @@ class Why(Struct, frozen=True, omit_defaults=True):
     threshold: float | None = None
     values: dict[str, Any] = {}
     basis: dict[str, Any] = {}
+    place: str = ""
+    abstained: bool = False
 
 
 class Placed(Struct, frozen=True):
@@ -208,7 +215,10 @@ Routed: TypeAlias = Decision | Asking[Decision]
 
 
 class Router(Protocol):
-    """Anything with `route`. `otherwise`: the target a host falls to when the router raises."""
+    """Anything with `route`. `otherwise`: the target a host falls to when the router raises.
+
+    A router's field of this type holds a nested router: in a configuration a table with a `type`, or a target's name.
+    """
 
     def route(self, turn: "Turn") -> Routed: ...
 
@@ -295,10 +305,10 @@ def ask_all(*asks: Ask) -> Asking[tuple[Outcome, ...]]:
 
 
 def nested(place: str, router: Router, turn: Turn) -> Asking[Decision]:
-    """`decision = yield from nested("inner", router, turn)`: another router's decision, its memory kept at `place`."""
+    """`decision = yield from nested("inner", router, turn)`: another router's decision, its memory kept at `place`, which the
+    explanation names."""
     inner = turn.at(place)
     decision: Decision = yield from router.route(inner)
-    if not decision.remember:
-        return decision
     placed = tuple(e if isinstance(e, Placed) else Placed(inner.place, e) for e in decision.remember)
-    return msgspec.structs.replace(decision, remember=placed)
+    why = decision.why if decision.why.place else msgspec.structs.replace(decision.why, place=inner.place)
+    return msgspec.structs.replace(decision, remember=placed, why=why)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from turnout.conversation import Conversation, Lazy, Settings, Sourced, Text, Tool
-from turnout.routing.core import AgentInfo, Lane, Rung
+from turnout.routing.core import BACKGROUND_AGENT, AgentInfo, Lane, Rung
 from turnout.signals.harness import real_user_text
 
 V = TypeVar("V")
@@ -100,7 +100,7 @@ def _agent_of(program: str, agent: str, parent: str, conversation: Conversation)
         return agent, AgentInfo(program, "subagent", parent)
     # Titles, summaries and suggestions come under the session's id, but an agent at work always offers tools.
     if not len(conversation.tools):
-        return "~background", AgentInfo(program, "background", parent)
+        return BACKGROUND_AGENT, AgentInfo(program, "background", parent)
     return "", AgentInfo(program, "main", parent)
 
 
