@@ -7,10 +7,14 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from msgspec import Struct
 from tests.running import Running, running, script
 
+from turnout.conversation import Edit, Instruction, Note
 from turnout.gateway.warmth import PREFIX_KEY
 from turnout.ledger.trace import TurnRecord
+from turnout.routing import Passthrough
+from turnout.routing.core import Forward, TargetName, Turn, Why
 from turnout.routing.warmth import KEY, CacheUse
 from turnout.upstream.scripted import Script
 
@@ -33,11 +37,6 @@ price = {{ input = 5.0, output = 20.0, cache_read = 0.5 }}
 upstream = "marked"
 model = "three"
 price = {{ input = 5.0, output = 25.0, cache_read = 0.5, cache_write = 6.25 }}
-[targets.prompted]
-upstream = "plain"
-model = "gpt-one"
-prompt = "Think twice."
-price = {{ input = 1.0, output = 4.0, cache_read = 0.1 }}
 [targets.unpriced]
 upstream = "plain"
 model = "four"
@@ -50,6 +49,9 @@ target = "other"
 [routes.marked]
 type = "passthrough"
 target = "marked"
+[routes.careful]
+type = "careful"
+target = "plain"
 [routes.unpriced]
 type = "passthrough"
 target = "unpriced"
@@ -58,10 +60,29 @@ TOOLS = [{"type": "function", "function": {"name": "run", "parameters": {"type":
 LONG = " ".join(f"fact {i} is that {i * 7919 % 1009} follows." for i in range(400))
 
 
+class Careful(Struct, frozen=True, tag="careful", tag_field="type", forbid_unknown_fields=True):
+    """Puts a prompt before conversations that ask for it, and a note at the end of those that ask for that."""
+
+    target: TargetName
+
+    @property
+    def otherwise(self) -> TargetName:
+        return self.target
+
+    def route(self, turn: Turn) -> Forward:
+        newest = turn.conversation.messages[-1].text
+        edits: tuple[Edit, ...] = ()
+        if "prompt, please" in newest:
+            edits = (Instruction("Take particular care."),)
+        elif "note, please" in newest:
+            edits = (Note("Mind the tests. " * 500),)
+        return Forward(self.target, Why("fixed", "as asked"), edits=edits)
+
+
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Running]:
     script(tmp_path, "script.jsonl", {"text": "Very well: " + "noted. " * 30})
-    with running(ROUTES.format(folder=tmp_path), tmp_path) as served:
+    with running(ROUTES.format(folder=tmp_path), tmp_path, routers=Passthrough | Careful) as served:
         yield served
 
 
@@ -211,6 +232,34 @@ def test_a_message_of_the_users_changed_in_place_is_the_clients_doing(gateway: R
     changed = [*messages[:3], {"role": "user", "content": "No, something else. " + LONG[:900]}, *messages[4:]]
     use = after(gateway, grown(changed, 6), messages)
     assert (use.cause, use.part, use.message) == ("client", "message", 3)
+
+
+def asking(messages: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    return [*messages[:-1], {"role": "user", "content": f"{messages[-1]['content']} A {what}, please."}]
+
+
+def test_a_prompt_of_ours_breaks_the_prefix_and_is_named(gateway: Running) -> None:
+    messages = deep()
+    send(gateway, "careful", messages)
+    messages = asking(grown(messages, 6), "prompt")
+    use = use_of(send(gateway, "careful", messages))
+    assert (use.cause, use.part) == ("gateway", "prompt")
+    assert use.predicted_read == use.reported_read == 0
+    again = use_of(send(gateway, "careful", asking(grown(messages, 7), "prompt")))
+    assert again.cause == ""
+    assert again.predicted_read == pytest.approx(again.reported_read or 0, rel=0.02)
+
+
+def test_a_note_of_ours_costs_its_own_tokens_only(gateway: Running) -> None:
+    messages = deep()
+    send(gateway, "careful", messages)
+    messages = asking(grown(messages, 6), "note")
+    noted = use_of(send(gateway, "careful", messages))
+    assert noted.cause == ""
+    use = use_of(send(gateway, "careful", grown(messages, 7)))
+    assert not use.broke
+    assert use.predicted_read < noted.prompt_tokens - 1500
+    assert use.predicted_read == pytest.approx(use.reported_read or 0, rel=0.1)
 
 
 def test_going_back_breaks_nothing_that_is_still_wanted(gateway: Running) -> None:
