@@ -4,7 +4,8 @@
 import re
 
 from turnout.conversation import Conversation
-from turnout.signals.tools import EDITORS, SHELL_TOOLS, tool_kind
+from turnout.signals.harnesses import EDITORS, SHELL_TOOLS
+from turnout.signals.tools import tool_kind
 
 LOOKED_AT = 1_000
 """Characters at the beginning of a request that are looked at."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from turnout.signals.course import CITED_AT_MOST, CRITICAL, HARD, SOFT, Mark, Place, Repeat
+from turnout.signals.harnesses import SHELL_TOOLS
 from turnout.signals.marks import Marks
 from turnout.signals.observation import Observation
-from turnout.signals.tools import SHELL_TOOLS
 
 SOFT_KINDS = frozenset({"edit_failed", "usage", "exit_nonzero", "no_such_file", "lint", "permission_denied"})
 """Kinds that are everyday friction the first time: soft, and hard when they come again."""

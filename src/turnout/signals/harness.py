@@ -1,8 +1,9 @@
-"""What agents' harnesses put into user messages and tool results that no person wrote, as data."""
+"""What agents' harnesses put into user messages that no person wrote, as data."""
 
 import re
 
 from turnout.conversation import Audio, Document, Image, Message, Text, ToolResult
+from turnout.signals.harnesses import TEXT_RESULTS
 
 ENVELOPES: tuple[str, ...] = (
     # Claude Code, opencode
@@ -113,23 +114,6 @@ STAND_INS: tuple[str, ...] = (
 )
 """How what stands in requests begins where a result should be that was never recorded, lower case."""
 
-TEXT_RESULTS: tuple[tuple[str, str], ...] = (
-    ("<returncode>", "bash"),  # mini-swe-agent
-    ("the last command <command>", "bash"),
-    ("observation:", "?"),  # SWE-agent
-    ("execution result of [", "bash"),  # OpenHands
-    ("your command ran successfully and did not produce any output", "bash"),
-    ("[execute_command", "bash"),  # Cline
-    ("[read_file", "read_file"),
-    ("[search_files", "search_files"),
-    ("[list_files", "list_files"),
-    ("[write_to_file", "write_to_file"),
-    ("[replace_in_file", "replace_in_file"),
-    ("[apply_diff", "apply_diff"),
-    ("[result of tool call ", "?"),  # a result without its call, in any format
-)
-"""User messages of agents without tool calling that are results of tools: how they begin, and the tool."""
-
 _TAG = re.compile(r"<([A-Za-z][\w-]*(?: instructions)?)(?:\s[^<>]*)?>")
 _ENVELOPES = frozenset(ENVELOPES)
 _WRAPPED = frozenset(WRAPPED)
@@ -234,35 +218,3 @@ def without_envelopes_head(text: str) -> str:
             return ""
         text = text[closing + len(opened.group(1)) + 3 :]
     return text[:_LOOKED_AT].lower()
-
-
-DECLINED: tuple[str, ...] = (
-    "the user doesn't want to proceed with this tool use",
-    "the user doesn't want to take this action right now",
-    "[request interrupted by user",
-    "user rejected",
-    "the user rejected",
-    "rejected by user",
-    "user denied",
-    "the user denied",
-    "user declined",
-    "the user declined",
-    "request rejected by user",
-    "command rejected by user",
-    "exec command rejected by user",
-    "patch rejected by user",
-    "tool use was rejected",
-    "tool call rejected",
-    "user cancelled",
-    "user canceled",
-    "aborted by user",
-    "user aborted the command",
-    "interrupted by user",
-    "permission to use",
-    "user chose not to",
-    "the operation was rejected by the user",
-    "user has rejected",
-    "error: the user rejected",
-    "the user has specified a rule which prevents you from using this specific tool call",
-)
-"""How a result begins of a tool that the user did not allow or interrupted, lower case."""

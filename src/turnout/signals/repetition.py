@@ -3,8 +3,8 @@
 from typing import Literal, TypeAlias
 
 from turnout.signals.course import CITED_AT_MOST, Place, Repeat
+from turnout.signals.harnesses import SHELL_TOOLS
 from turnout.signals.observation import Observation
-from turnout.signals.tools import SHELL_TOOLS
 
 Novelty: TypeAlias = Literal["new", "again", "back", "moved"]
 """new: something else than before. again: the outcome it had the last time. back: one it had before the last time. moved: done

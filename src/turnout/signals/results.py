@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from turnout.conversation import ToolResult
-from turnout.signals.harness import DECLINED
+from turnout.signals.harnesses import ABORTED, DECLINED, TIMED_OUT, TIMED_OUT_AT_THE_END, TRUNCATED
 
 Form: TypeAlias = Literal["shell", "call", "content"]
 """How far a result's text speaks of the call: output of a shell with its exit code; an answer of some tool, which may be an
@@ -69,61 +69,6 @@ _OUTPUT_KEYS = (
     "text",
     "error",
 )
-
-TIMED_OUT: tuple[str, ...] = (
-    "command timed out after",  # Claude Code
-    "the last command <command>",  # mini-swe-agent, with `timed out and has been killed`
-    "command timed out",
-    "the command timed out",
-    "[the command timed out",
-    "[the command has no new output after",
-    "execution timed out",
-    "bash tool terminated command after exceeding timeout",
-    "shell tool terminated command after exceeding timeout",
-    "exec command timed out",
-    "command was cancelled because it took more than",
-    "operation timed out",
-    "tool execution timed out",
-    "error: command timed out",
-    "timed out after",
-)
-"""How harnesses say at a line's beginning that they stopped a call, lower case."""
-
-TIMED_OUT_AT_THE_END: tuple[str, ...] = (
-    "[the command timed out",
-    "[the command has no new output after",
-    "bash tool terminated command after exceeding timeout",
-    "shell tool terminated command after exceeding timeout",
-    "command timed out after",
-    "command was cancelled because it took more than",
-)
-"""The same in lines that follow the output, lower case."""
-
-ABORTED: tuple[str, ...] = (
-    "tool execution aborted",
-    "tool execution was aborted",
-    "tool execution was interrupted",
-    "execution aborted",
-    "the tool call was aborted",
-    "error: no such tool available because the stream",
-)
-"""How harnesses say that a call did not come to an end through no fault of its own, lower case."""
-
-TRUNCATED: tuple[str, ...] = (
-    "the output of your last command was too long",
-    "[... omitted ",
-    "... [output truncated",
-    "[output truncated",
-    "<response clipped>",
-    "output too large",
-    "... (output truncated",
-    "tokens truncated...",
-    "characters truncated] ...",
-    "[truncated",
-    "(output too long",
-    "total output lines:",
-)
-"""How harnesses say that output was cut, lower case."""
 
 
 def read_result(result: ToolResult, form: Form) -> Reading:
@@ -271,7 +216,7 @@ def _timed_out(text: str, head: str) -> bool:
     if lowered.startswith(TIMED_OUT):
         return not lowered.startswith("the last command <command>") or "timed out and has been killed" in text[:4000]
     end = text[-_TAIL:].lower()
-    if "timed out" not in end and "timeout" not in end:
+    if not any(mark in end for mark in TIMED_OUT_AT_THE_END):
         return False
     return any(line.strip().startswith(TIMED_OUT_AT_THE_END) for line in end.splitlines())
 

@@ -1,4 +1,4 @@
-"""What a tool call does: the tools of the known harnesses as data, verbs in names for the rest, shell lines taken apart."""
+"""What a tool call does: the tools of the known harnesses, verbs in names for the rest, shell lines taken apart."""
 
 import hashlib
 import re
@@ -8,56 +8,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from turnout.signals.harnesses import EDITORS, SHELL_TOOLS, TOOLS
 from turnout.signals.observation import ToolKind
-from turnout.signals.programs import FETCHING_CODE, WRITING_CODE, kinds, words
+from turnout.signals.programs import FETCHING_CODE, WRITING_CODE, kinds
 from turnout.signals.shell import Simple, parse
 from turnout.signals.shells import ShellReading, read_shell
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
-SHELL_TOOLS = frozenset(
-    words("""bash shell shell_command local_shell local_shell_call terminal exec_command container.exec exec execute_bash
-    execute_command run_command run_terminal_cmd run_in_terminal run_shell_command run_bash run_shell bash_command cmd
-    powershell unified_exec developer__shell command sh zsh process execute_shell terminal_execute""")
-)
-"""Tools whose argument is a shell command line or argument list."""
-
-TOOLS: dict[str, ToolKind] = kinds(
-    {
-        "read": """read view read_file readfile read_many_files read_multiple_files open_file open cat notebookread bashoutput
-            taskoutput read_background get_output webfetch web_fetch fetch fetch_url view_image ls list list_dir
-            list_directory listdir list_files list_code_definition_names directory_tree get_file_info get_errors
-            get_diagnostics getdiagnostics lsp_diagnostics goto scroll_up scroll_down browser_snapshot
-            listmcpresources readmcpresource listmcpresourcestool readmcpresourcetool read_mcp_resource list_mcp_resources
-            readmcpresourcedirtool view_file view_code_item command_status get_terminal_output diff_history read_thread""",
-        "search": """grep glob search_files search_file search_dir find_file find_files grep_search grep_files file_search
-            codebase_search search_file_content search_code websearch web_search google_web_search toolsearch codesearch
-            semantic_search find_by_name ripgrep rg lsp lsp_symbols find_references""",
-        "write": """write write_file create_file create new_file write_to_file save_file filewrite create_directory
-            mkdir""",
-        "edit": """edit multiedit multi_edit notebookedit edit_notebook str_replace edit_file editfile apply_patch applypatch
-            patch apply_diff replace_in_file insert_content search_and_replace search_replace replace insert
-            replace_string_in_file multi_replace_string_in_file insert_edit_into_file delete_file move_file refilefile
-            undo_edit replace_file_content multi_replace_file_content copy_file edit_block""",
-        "plan": """todowrite todo_write todoread todo_read todo update_plan exitplanmode enterplanmode exit_plan_mode plan
-            think thinking sequentialthinking task_tracker update_todo_list manage_todo_list taskcreate taskupdate tasklist
-            taskget write_todos plan_exit plan_enter""",
-        "execute": """execute_ipython_cell ipython python run_python python_exec run_code code_interpreter repl js_repl
-            execute_code write_stdin send_input runtests""",
-        "test": "run_tests runtest test run_test",
-        "other": """task agent spawn_agent wait_agent close_agent send_message skill slashcommand askuserquestion
-            ask_followup_question request_user_input attempt_completion finish submit new_task switch_mode browser
-            browser_action killshell killbash kill_shell taskstop kill_terminal save_memory memory calculate monitor
-            question structuredoutput view_plan sendmessage list_agents schedulewakeup""",
-    }
-)
-"""Kind by lower-case tool name, over Claude Code, Codex, opencode, SWE-agent, OpenHands, Cline, Gemini CLI, Cursor, Copilot."""
-
-DELEGATES = frozenset(words("task agent spawn_agent wait_agent new_task dispatch_agent delegate"))
-"""Tools that hand work to another agent: what it reports, good or bad, is told of its own work."""
-
-EDITORS = frozenset(
-    {"str_replace_editor", "str_replace_based_edit_tool", "text_editor", "str_replace_based_edit", "editor"}
-)
 EDITOR_COMMANDS: dict[str, ToolKind] = {
     "view": "read",
     "create": "write",

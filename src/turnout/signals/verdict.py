@@ -24,6 +24,7 @@ from turnout.signals.errors import (
     uncaught_exception,
 )
 from turnout.signals.fingerprint import fingerprint, shown
+from turnout.signals.harnesses import ANSWERS, DELEGATES, SILENT_SUCCESS, TRANSCRIPTS
 from turnout.signals.observation import Evidence, Observation, Status, ToolKind
 from turnout.signals.programs import INTERPRETERS
 from turnout.signals.results import Form, Reading, read_result
@@ -31,26 +32,8 @@ from turnout.signals.rollback import rejects, undoes
 from turnout.signals.scripts import verdicts
 from turnout.signals.shells import Echoes, ShellReading
 from turnout.signals.summaries import read_summary, without_colour
-from turnout.signals.tools import DELEGATES, Action
+from turnout.signals.tools import Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
-
-SILENT_SUCCESS = frozenset({"Bash"})
-"""Shell tools of harnesses that always flag a non-zero exit: without a flag the exit code was zero."""
-
-TRANSCRIPTS: dict[str, tuple[str, ...]] = {
-    "aider_output": ("Applied edit to ", "SEARCH/REPLACE block", "edit format", "<<<<<<< SEARCH", ">>>>>> REPLACE")
-}
-"""Pseudo tools of harnesses that print what they did instead of calling tools, and what shows that they edited."""
-
-ANSWERS: tuple[tuple[str, ToolKind], ...] = (
-    ("todos have been modified", "plan"),
-    ("todo list", "plan"),
-    ("file created successfully at", "write"),
-    ("successfully wrote", "write"),
-    ("applied edit to ", "edit"),
-    ("success. updated the following files", "edit"),
-)
-"""How results of known tools begin, lower case: their kind where the call is not there."""
 
 CONTENT_KINDS = frozenset({"read", "search"})
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from turnout.signals.harnesses import SHELL_TOOLS
 from turnout.signals.observation import Observation
 from turnout.signals.repetition import CUT_OFF, named
 from turnout.signals.spinning import barren
 from turnout.signals.task import Task
-from turnout.signals.tools import SHELL_TOOLS
 
 SPINS_FROM = 4
 """Results of the newest 8 that bring nothing, from which a stretch spins."""
