@@ -107,15 +107,20 @@ def test_the_line_that_changes_with_every_request_does_not_count() -> None:
     assert first.system == second.system != read("Another line.").system
 
 
-def test_in_place_and_moved_up_are_told_apart() -> None:
-    said = [f"message {i}" for i in range(9)]
+@given(st.integers(8, 300), st.data())
+def test_changed_in_place_taken_out_and_another_way_are_told_apart(count: int, data: st.DataObject) -> None:
+    said = [f"message {i}" for i in range(count)]
     kept = prompt(said).digests()
-    changed = prompt([*said[:3], "else", *said[4:], "more"])
-    assert changed.follows(3, kept)
-    assert not changed.moved_up(3, kept)
-    shorter = prompt([said[0], *said[3:], "more"])
-    assert shorter.moved_up(1, kept)
-    assert not shorter.follows(1, kept)
+    first = data.draw(st.integers(1, count - 3))
+    assert prompt([*said[:first], "else", *said[first + 1 :], "more"]).rest(first, kept) == "in place"
+    assert prompt([*said[:first], *said[first + 2 :], "more"]).rest(first, kept) == "moved"
+    assert prompt([*said[:first], "another", "way", "from", "there"]).rest(first, kept) == "gone"
+
+
+def test_many_messages_cleared_at_once_are_a_change_in_place() -> None:
+    said = [f"message {i}" for i in range(40)]
+    cleared = [text if i % 2 else "[cleared]" for i, text in enumerate(said[:30])] + said[30:]
+    assert prompt([*cleared, "more"]).rest(0, prompt(said).digests()) == "in place"
 
 
 def test_every_format_gives_its_messages() -> None:

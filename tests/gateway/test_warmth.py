@@ -37,6 +37,13 @@ price = {{ input = 5.0, output = 20.0, cache_read = 0.5 }}
 upstream = "marked"
 model = "three"
 price = {{ input = 5.0, output = 25.0, cache_read = 0.5, cache_write = 6.25 }}
+[targets.second]
+upstream = "marked"
+model = "five"
+price = {{ input = 1.0, output = 5.0, cache_read = 0.1, cache_write = 1.25 }}
+[routes.second]
+type = "passthrough"
+target = "second"
 [targets.unpriced]
 upstream = "plain"
 model = "four"
@@ -165,20 +172,40 @@ def marked(messages: list[dict[str, Any]]) -> dict[str, Any]:
     return {"system": system, "messages": [*messages[1:-1], last], "max_tokens": 500}
 
 
+def ask_marked(gateway: Running, route: str, messages: list[dict[str, Any]]) -> CacheUse:
+    headers = {"content-type": "application/json", "x-turnout-session": "m", "anthropic-version": "2023-06-01"}
+    body = json.dumps({"model": route, **marked(messages)}).encode()
+    with urlopen(Request(f"{gateway.url}/v1/messages", body, headers), timeout=10) as got:
+        got.read()
+    return use_of(gateway.settled()[0])
+
+
 def test_cache_marks_that_move_along_break_nothing(gateway: Running) -> None:
     messages = opening()
-    headers = {"content-type": "application/json", "x-turnout-session": "m", "anthropic-version": "2023-06-01"}
     for step in range(1, 5):
-        body = json.dumps({"model": "marked", **marked(messages)}).encode()
-        with urlopen(Request(f"{gateway.url}/v1/messages", body, headers), timeout=10) as got:
-            got.read()
-        use = use_of(gateway.settled()[0])
+        use = ask_marked(gateway, "marked", messages)
         assert use.cause == ("first" if step == 1 else "")
         assert use.reported_read is not None
         assert use.reported_write is not None
         assert use.predicted_read == pytest.approx(use.reported_read, rel=0.02)
         assert use.predicted_write == pytest.approx(use.reported_write, rel=0.2)
         messages = grown(messages, step)
+
+
+def test_reasoning_left_out_for_another_models_sake_is_named(tmp_path: Path) -> None:
+    """The model that thought first wrote a prefix with its thinking; since another has thought too, it is sent none."""
+    script(tmp_path, "script.jsonl", {"reasoning": "Let me see. ", "text": "Very well. " + "noted. " * 30})
+    thought = {"type": "thinking", "thinking": LONG[:1500], "signature": "c2ln"}
+    messages = opening()
+    with running(ROUTES.format(folder=tmp_path), tmp_path, routers=Passthrough | Careful) as gateway:
+        uses = []
+        for step, route in enumerate(("marked", "marked", "marked", "second", "marked"), 1):
+            uses.append(ask_marked(gateway, route, messages))
+            messages = grown(messages, step)
+            messages[-2]["content"] = [thought, {"type": "text", "text": messages[-2]["content"]}]
+    assert [use.cause for use in uses[:4]] == ["first", "", "", "switch"]
+    assert (uses[4].cause, uses[4].part, uses[4].message) == ("gateway", "reasoning", 1)
+    assert uses[4].predicted_read == pytest.approx(uses[4].reported_read or 0, rel=0.1)
 
 
 def after(gateway: Running, changed: list[dict[str, Any]], messages: list[dict[str, Any]], **more: Any) -> CacheUse:
@@ -274,6 +301,25 @@ def test_going_back_breaks_nothing_that_is_still_wanted(gateway: Running) -> Non
     use = use_of(send(gateway, "plain", other))
     assert use.cause == ""
     assert use.predicted_read == pytest.approx(use.reported_read or 0, rel=0.02)
+
+
+def test_another_answer_to_the_same_question_breaks_nothing(gateway: Running) -> None:
+    messages = deep()
+    send(gateway, "plain", grown(messages, 6))
+    other = [*messages, {"role": "assistant", "content": "Otherwise."}, {"role": "user", "content": "Go on so."}]
+    use = use_of(send(gateway, "plain", other))
+    assert not use.broke
+    assert (use.reported_read or 0) > 4000
+
+
+def test_results_cleared_in_several_places_are_the_agents_doing(gateway: Running) -> None:
+    messages = deep()
+    cleared = [
+        {**message, "content": "[cleared]"} if 0 < index < 8 and message["role"] == "assistant" else message
+        for index, message in enumerate(messages)
+    ]
+    use = after(gateway, grown(cleared, 6), messages)
+    assert (use.cause, use.part, use.message) == ("agent", "message", 2)
 
 
 def test_going_far_back_is_no_break_either_and_is_predicted(gateway: Running) -> None:

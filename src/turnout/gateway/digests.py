@@ -12,7 +12,7 @@ import re
 from array import array
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 import msgspec
@@ -114,23 +114,19 @@ class Prompt:
             ways *= len(choices[-1])
         return ways <= COMBINED_AT_MOST and any(_packed(_block(list(one))) == digest for one in product(*choices))
 
-    def follows(self, first: int, before: Digests) -> bool:
-        """Whether the messages after `first` are those of an earlier conversation, so that it was changed in place. Only told
-        where every message has its digest."""
-        after = range(first + 1, before.count)
-        if before.group > 1 or not after or before.count > len(self.texts):
-            return False
-        known = before.blocks + before.tail
-        return all(self._same(i, i, known[i * _BYTES : (i + 1) * _BYTES]) for i in after)
-
-    def moved_up(self, first: int, before: Digests) -> bool:
-        """Whether the message at `first` stood further on in an earlier conversation: those before it were taken out. Only told
-        where every message has its digest."""
-        known = before.blocks + before.tail
-        if before.group > 1 or first >= len(self.texts):
-            return False
-        wanted = {_packed(crc32(self.texts[first])), _packed(crc32(plain(self.texts[first])))}
-        return any(known[i : i + _BYTES] in wanted for i in range((first + 1) * _BYTES, len(known), _BYTES))
+    def rest(self, first: int, before: Digests) -> Literal["in place", "moved", "gone"]:
+        """What became of an earlier conversation's newest messages after the message `first`, the first to differ: still where
+        they were, at another place, or none of them there."""
+        settled = len(before.blocks) // _BYTES * before.group
+        after = range(max(settled, first + 1), before.count)
+        tail = {before.tail[(i - settled) * _BYTES : (i - settled + 1) * _BYTES]: i for i in after}
+        for digest, index in tail.items():
+            if index < len(self.texts) and self._same(index, index, digest):
+                return "in place"
+        crcs = {_packed(crc32(text)) for text in self.texts[first:]} | {
+            _packed(crc32(plain(t))) for t in self.texts[first:]
+        }
+        return "gone" if crcs.isdisjoint(tail) else "moved"
 
 
 def prompt_of(conversation: Conversation) -> Prompt | None:

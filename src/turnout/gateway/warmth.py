@@ -125,13 +125,14 @@ def _who(serving: "Serving", now: Prompt, before: Digests, first: int) -> tuple[
         return "client", "rewind"
     if roles[first] in ("system", "developer"):
         return "agent", "system"
-    if now.moved_up(first, before):
+    rest = now.rest(first, before)
+    if rest == "moved":
         return "agent", "truncated"
+    if rest == "gone":
+        # What followed is gone as well: somebody went back and took another way from there.
+        return "client", "rewind"
     wrote = roles[first] == "user" and real_user_text(conversation.messages[first]) is not None
-    if now.follows(first, before):
-        return ("client" if wrote else "agent"), "message"
-    # What follows is new as well: somebody went back, and only a user takes another way from there.
-    return ("client", "rewind") if wrote else ("agent", "message")
+    return ("client" if wrote else "agent"), "message"
 
 
 def _losses(warm: Warm, found: Break, shape: int, now: Prompt, serving: "Serving") -> list[Break]:
