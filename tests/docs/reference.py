@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
 from turnout.routing import Router, RouterConfig
 from turnout.routing.composite import Member
+from turnout.routing.judging import Excerpt, Judging
 from turnout.routing.stage import Weights
 from turnout.signals import Additions
 from turnout.signals.vocabulary import Pattern, Runner
@@ -24,6 +25,8 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     *((f'[routes.NAME], type = "{kind.__struct_config__.tag}"', kind) for kind in typing.get_args(RouterConfig)),
     ("[routes.NAME.weights], stage", Weights),
     ("[[routes.NAME.routers]]", Member),
+    ("[routes.NAME.judging]", Judging),
+    ("[routes.NAME.transcript]", Excerpt),
     ("[server]", Server),
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),

@@ -28,12 +28,13 @@ from turnout.routing.core import (
     ask_all,
     nested,
 )
+from turnout.routing.escalation import Escalation
 from turnout.routing.passthrough import Passthrough
 from turnout.routing.random import Random
 from turnout.routing.stage import Stage
 from turnout.routing.subagents import ByAgent
 
-RouterConfig: TypeAlias = Passthrough | Random | Stage | Affinity | Composite
+RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Affinity | Composite
 """Every router a configuration can name, by its `type`."""
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "ByAgent",
     "Composite",
     "Decision",
+    "Escalation",
     "Failure",
     "Forward",
     "Lane",

@@ -16,6 +16,7 @@ from turnout.routing.judging.consult import (
     failed,
     read,
 )
+from turnout.routing.judging.doubts import doubts, unfinished
 from turnout.routing.judging.structured import NotStructured, read_object
 from turnout.routing.judging.transcript import Excerpt, shortened, transcript
 
@@ -30,9 +31,11 @@ __all__ = [
     "Unanswered",
     "Verdict",
     "consult",
+    "doubts",
     "failed",
     "read",
     "read_object",
     "shortened",
     "transcript",
+    "unfinished",
 ]

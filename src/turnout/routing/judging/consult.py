@@ -32,10 +32,11 @@ class Judging(Struct, frozen=True, forbid_unknown_fields=True):
     """How a judge is asked.
 
     `within_s` (default 30): seconds after which its answer no longer counts. `max_output_tokens` (default 4096): the most it may
-    write, its reasoning included. `temperature` (default: the model's own; some models take none). `effort` (default: the
-    model's own): how much it shall reason. `output`: `json_schema` asks for structured output (default), `json_object` for any
-    JSON object, `text` relies on the prompt alone, for servers that know neither; the answer is checked here all the same.
-    `prompt`: replaces the built-in instructions; the shape of the answer is added to it.
+    write, its reasoning included. `temperature` (default none): the model's own when none; some models refuse any. `effort`
+    (default none): how much it shall reason, in the model's own words; the model's own when none.
+    `output`: `json_schema` asks for structured output (default), `json_object` for any JSON object, `text` relies on the prompt
+    alone, for servers that know neither; the answer is checked here all the same. `prompt`: replaces the built-in instructions;
+    the shape of the answer is added to it.
     """
 
     within_s: Annotated[float, Meta(gt=0, le=600)] = 30.0

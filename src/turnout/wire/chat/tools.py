@@ -69,7 +69,7 @@ def _read_function(inner: dict[str, Any], extra: dict[str, Any], cache: dict[str
         raise wrong(f"{path}.parameters", "an object", parameters)
     if strict is not None and not isinstance(strict, bool):
         raise wrong(f"{path}.strict", "a boolean", strict)
-    if len(inner) > 3 and (more := rest(inner, _FUNCTION)):
+    if not _FUNCTION.issuperset(inner) and (more := rest(inner, _FUNCTION)):
         extra["function"] = more
     description = text_or_none(inner.get("description"), f"{path}.description")
     return Tool(_name(inner, path), description, parameters, strict, cache=cache, extra=extra)
