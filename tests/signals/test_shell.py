@@ -121,3 +121,89 @@ def test_any_text_is_read_without_raising(line: str) -> None:
 )
 def test_targets_name_the_program_and_what_it_acts_on(command: str, target: str) -> None:
     assert read_call("bash", json.dumps({"command": command})).target == target
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "changes"),
+    [
+        ("(cd app && pytest) | tail", "test", False),
+        ("{ make; make test; }", "test", False),
+        ("pytest || true", "test", False),
+        ("false || pytest", "test", False),
+        ("FOO='a b' BAR=\"$(pwd)\" pytest", "test", False),
+        ("timeout -k 5 60s npx vitest run", "test", False),
+        ("nice -n 10 cargo nextest run", "test", False),
+        ("sh -c 'cd x; bash -lc \"go test ./...\"'", "test", False),
+        ("docker compose exec web pytest", "execute", False),
+        ("find . -name '*.py' | xargs grep -n foo", "search", False),
+        ("find . -name '*.orig' | xargs rm", "execute", True),
+        ("git ls-files | xargs sed -i s/a/b/", "edit", True),
+        ("cat a 2>/dev/null", "read", False),
+        ("cat a &>/dev/null", "read", False),
+        ("cat a 2>&1 >/dev/null", "read", False),
+        ("cat a > b", "write", True),
+        ("cat <<'E' > a.py\nx\nE", "write", True),
+        ("cat > a.py <<-E\n\tx > y\n\tE", "write", True),
+        ("tee a.txt <<< hello", "write", True),
+        ("python - <<'E' > out.txt\nprint(1)\nE", "execute", True),
+        ('while read f; do wc -l "$f"; done < files', "read", False),
+        ("case $x in a) pytest;; esac", "test", False),
+        ("export A=1; . venv/bin/activate; python -m pytest -q", "test", False),
+        ("cd /a\npytest \\\n  -q \\\n  tests", "test", False),
+        ("pnpm -r run test", "test", False),
+        ("yarn workspace a test", "test", False),
+        ("bun test", "test", False),
+        ("deno test -A", "test", False),
+        ("node --test", "test", False),
+        ("python -m tox -e py311", "test", False),
+        ("nox -s lint", "test", False),
+        ("mvn -q -DskipTests package", "execute", False),
+        ("./gradlew check", "test", False),
+        ("dotnet test --no-build", "test", False),
+        ("bundle exec rspec spec", "test", False),
+        ("vendor/bin/phpunit", "test", False),
+        ("mkdir -p a/b", "execute", True),
+        ("git commit -am 'test: x'", "execute", False),
+        ("echo done", "execute", False),
+    ],
+)
+def test_lines_of_every_shape(command: str, kind: str, changes: bool) -> None:
+    seen = read_call("bash", json.dumps({"command": command}))
+    assert (seen.kind, seen.changes) == (kind, changes)
+
+
+def test_lines_that_a_terminal_broke_are_read_whole() -> None:
+    broken = (
+        'find . -name "*.py" -o -name \n"*.yaml" | xargs grep -l -E \n"(AKIA[0-9]{16}|ghp_[a-z]{36})" \n2>/dev/null'
+    )
+    assert read_call("bash", json.dumps({"command": broken})).kind == "search"
+    assert [c.words[0] for c in parse("grep -r foo . \n--exclude-dir=.git\nls")] == ["grep", "ls"]
+
+
+@pytest.mark.parametrize(
+    "outer", ["{}", "({})", "bash -lc '{}'", "cd x && {}", "timeout 60 {}", "{} | cat", "env A=1 {}"]
+)
+@pytest.mark.parametrize("inner", ["pytest", "cargo test", "npm test", "rg foo", "git status", "sed -i s/a/b/ x"])
+def test_what_surrounds_a_command_does_not_change_what_it_does(outer: str, inner: str) -> None:
+    plain = read_call("bash", json.dumps({"command": inner}))
+    seen = read_call("bash", json.dumps({"command": outer.format(inner)}))
+    assert (seen.kind, seen.changes) == (plain.kind, plain.changes)
+
+
+WORDS = st.lists(
+    st.sampled_from(["pytest", "ls", "a.py", "-q", "'a b'", '"$x"', "$(cd y; ls)", "`ls`", "A=1"]), max_size=4
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(WORDS, st.sampled_from([";", "&&", "||", "|", "\n", "&", "> f;", "2>/dev/null;", "<<E\nx\nE\n"]))
+    )
+)
+def test_commands_are_as_many_as_the_operators_part(pieces: list[tuple[list[str], str]]) -> None:
+    line = " ".join(" ".join([*words, operator]) for words, operator in pieces)
+    found = parse(line)
+    assert len(found) <= len(pieces)
+    assert all(c.words or c.writes for c in found)
+    assert sum(len(c.words) for c in found) <= sum(len(words) for words, _ in pieces)

@@ -22,7 +22,7 @@ _VOLATILE: tuple[tuple[re.Pattern[str], str], ...] = (
 _SECRET = re.compile(
     r"\b(?:sk|pk|rk|xox[abprs]|gh[pousr]|github_pat|glpat|hf|nvapi|AKIA|ASIA|AIza)[-_]?[A-Za-z0-9_-]{8,}"
     r"|\b(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}"
-    r"|(?i:[\w-]{0,30}(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)[\w-]{0,30}[\"']?\s*[:=]\s*)[\"']?[^\s\"',;]{4,}"
+    r"|(?i:[\w-]{0,30}(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)[\w-]{0,30}[\"']?\s*[:=]\s*)[\"']?(?:(?:Bearer|Basic|Token)\s+)?[^\s\"',;]{4,}"
     r"|(?<=://)[^/\s:@]{1,100}:[^/\s@]{1,200}(?=@)"
 )
 

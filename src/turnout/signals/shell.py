@@ -25,6 +25,8 @@ _KEYWORDS = frozenset(
     {"if", "then", "elif", "else", "fi", "do", "done", "while", "until", "!", "time", "{", "}", "esac"}
 )
 _CLAUSES = frozenset({"for", "case", "select", "function"})
+_NO_PROGRAM = re.compile(r"^-[\w-]|[*?|()\s]|^\[.*\]$|^\{")
+"""What no program is called: options, and patterns."""
 _NAME = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
@@ -46,10 +48,11 @@ class Simple(Struct, frozen=True):
 class _Open:
     """The simple command being read."""
 
-    __slots__ = ("heredoc", "joined", "words", "writes")
+    __slots__ = ("heredoc", "joined", "line", "words", "writes")
 
-    def __init__(self, joined: str) -> None:
+    def __init__(self, joined: str, line: bool = False) -> None:
         self.joined = joined
+        self.line = line
         self.words: list[str] = []
         self.writes: list[str] = []
         self.heredoc = False
@@ -60,6 +63,12 @@ class _Open:
             words.pop(0)
         if words and words[0] in _CLAUSES:
             words = []
+        if words and self.line and commands and _NO_PROGRAM.search(words[0]):
+            # A terminal broke the line: what cannot be a program's name goes on with the arguments before it.
+            before = commands[-1]
+            writes = (*before.writes, *self.writes)
+            commands[-1] = Simple((*before.words, *words), before.joined, writes, before.reads_heredoc or self.heredoc)
+            return
         if words or self.writes:
             commands.append(Simple(tuple(words), self.joined, tuple(self.writes), self.heredoc))
 
@@ -96,7 +105,7 @@ def parse(line: str) -> tuple[Simple, ...]:
             # `&&` at a line's end goes on in the next line.
             if not now.words and not now.writes and kind == "newline":
                 joined = now.joined
-            now, redirect = _Open(joined), ""
+            now, redirect = _Open(joined, kind == "newline"), ""
             if kind == "newline" and heredocs:
                 position, texts = _heredocs(line, position, heredocs)
                 _attach(commands, texts)
