@@ -3,7 +3,7 @@
 from turnout.signals.course import BARREN, NEUTRAL, WAITING, Mark
 from turnout.signals.marks import Marks
 from turnout.signals.observation import Observation
-from turnout.signals.repetition import Novelty, thing_of
+from turnout.signals.repetition import CUT_OFF, Novelty, thing_of
 
 SPAN = 8
 """Results that spinning is judged over; notes and waiting are passed over."""
@@ -14,21 +14,7 @@ POLLS = frozenset(
 """Tools that ask how far something in the background is."""
 
 LONG = 3
-"""The same failure this often in a row: the first was in vain too."""
-
-SETTING_UP = frozenset(
-    {
-        "download_timeout",
-        "command_not_found",
-        "missing_module",
-        "unreachable",
-        "connection_refused",
-        "disk_full",
-        "environment",
-        "oom",
-    }
-)
-"""Failures before anything of the task ran: one after another, they tell nothing about it."""
+"""The same outcome this often in a row: what was changed between was in vain; of a failure the first one too."""
 
 _WAITING = frozenset({"waiting", "pending"})
 _LOOKING = frozenset({"read", "search"})
@@ -47,8 +33,8 @@ def waits(o: Observation, novelty: Novelty) -> bool:
 
 
 class Spinning:
-    """Marks what brought nothing: the same again, changes after which the same came out again, and one failure after another
-    to get an environment to work in.
+    """Marks what brought nothing: the same again, changes after which the same came out `LONG` times in a row, and one attempt
+    after another that was cut off. To try once more after a change is work, whatever comes out.
 
     When something that kept giving the same at last gives another outcome, what led there was not in vain. `effective`:
     how often the workspace changed, changes in vain left out.
@@ -60,7 +46,7 @@ class Spinning:
         self._marks = marks
         self._untried: list[int] = []
         self._in_vain: dict[str, list[int]] = {}
-        self._series: dict[str, tuple[int, int]] = {}
+        self._series: dict[str, tuple[int, int, tuple[int, ...]]] = {}
         self._stuck: list[int] = []
         self.effective = 0
 
@@ -89,15 +75,18 @@ class Spinning:
 
     def _tried(self, at: int, o: Observation, novelty: Novelty) -> None:
         """Something was run: its outcome tells what the changes before it were good for."""
-        stuck = o.error_kind in SETTING_UP and o.status == "failed"
+        stuck = o.error_kind in CUT_OFF and o.status == "failed"
         # Tests that stay green after a change say that nothing broke.
         verified = bool(o.tests_passed) and bool(self._untried)
         if novelty == "again" and not verified:
-            self._condemn(o, [*self._untried, at])
-            first, count = self._series.get(thing_of(o), (at, 1))
-            self._series[thing_of(o)] = (first, count + 1)
-            if o.fingerprint and count + 1 >= LONG:
-                self._marks.put(first, BARREN)
+            first, count, pending = self._series.get(thing_of(o), (at, 1, ()))
+            pending = (*pending, *self._untried, at)
+            if count + 1 >= LONG or not self._untried:
+                if o.fingerprint and count + 1 >= LONG:
+                    pending = (first, *pending)
+                self._condemn(o, list(pending))
+                pending = ()
+            self._series[thing_of(o)] = (first, count + 1, pending)
             self.effective -= len(self._untried)
         elif stuck and self._stuck:
             # What the first failure told is not worth more for being told again.
@@ -108,7 +97,7 @@ class Spinning:
                 for one in self._in_vain.pop(key, ()):
                     self._marks.take(one, BARREN)
         if novelty != "again":
-            self._series[thing_of(o)] = (at, 1)
+            self._series[thing_of(o)] = (at, 1, ())
         if stuck:
             self._stuck.append(at)
         elif o.kind in ("execute", "test") and o.status != "failed":
