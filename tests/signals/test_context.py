@@ -25,6 +25,7 @@ def last(story: Story) -> Observation:
         ("pytest reproduce_issue.py", RED, 1),
         ("python repro.py", "FAILURE: characters are escaped", 0),
         ("python3 reproduce_issue.py", TRACEBACK + "AssertionError: 3 != 4", 1),
+        ("python repro_issue.py", TRACEBACK + "TypeError: said in other words", 1),
         ("cd reproduction && sphinx-build -b html . _build", "Sphinx version error:\nThis project needs more", 2),
         ("python x.py", TRACEBACK + "TypeError: bad operand type for unary -: 'NoneType'", 1),
     ],
@@ -59,6 +60,13 @@ def test_a_test_written_first_is_to_fail_until_the_code_is_changed() -> None:
     story.call("Edit", {"file_path": "src/a.py", "old_string": "a", "new_string": "b"}, "done", is_error=False)
     story.bash("pytest tests/test_new.py", "FAILED tests/test_new.py::test_a\n1 failed in 0.1s", 1)
     assert last(story).error_class == "capability"
+
+
+def test_a_rollback_of_everything_makes_the_code_untouched_again() -> None:
+    story = Story(ISSUE).bash("sed -i s/a/b/ src/a.py", "", 0).bash("python repro.py", "FAILURE: x", 0)
+    assert last(story).error_class == "capability"
+    story.bash("git checkout .", "Updated 1 path", 0).bash("python repro.py", "FAILURE: x", 0)
+    assert last(story).error_class == "informational"
 
 
 def test_tests_run_without_the_change_tell_the_baseline() -> None:
@@ -127,6 +135,12 @@ def test_what_a_harness_prints_behind_the_output_is_not_the_outputs() -> None:
         "bash", {"command": "python x.py"}, f"<returncode>0</returncode>\n<output>\nfine\n</output>{noise}"
     )
     assert (last(story).status, last(story).error_class) == ("ok", "none")
+
+
+def test_a_harness_that_loses_its_provider_says_nothing_of_the_command() -> None:
+    text = "step 1 done\nlitellm.RateLimitError: overloaded, retrying in 5 seconds"
+    assert last(Story().bash("./run", text)).error_class == "none"
+    assert last(Story().bash("./run", text, 1)).error_class == "critical"
 
 
 @pytest.mark.parametrize(

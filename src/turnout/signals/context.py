@@ -40,7 +40,8 @@ def failures_named(text: str) -> frozenset[str]:
     if "Error" not in text and "Exception" not in text and "Warning" not in text:
         return frozenset()
     found = _ERROR.findall(text[:40_000])
-    return frozenset(_named(name, told) for name, told in found[:NAMED_AT_MOST] if len(told.strip()) >= 8)
+    whole = {_named(name, told) for name, told in found[:NAMED_AT_MOST] if len(told.strip()) >= 8}
+    return frozenset(whole | {name.rpartition(".")[2] for name, _ in found[:NAMED_AT_MOST]})
 
 
 def _named(name: str, told: str) -> str:
@@ -70,6 +71,8 @@ class Context:
             o = replace(o, error_class="informational", error_kind="expected_failure", fingerprint="")
         if action.shell is not None and action.shell.takes_back and o.status != "failed":
             self._stashed = action.shell.takes_back == "stash"
+            if action.shell.takes_back == "rollback":
+                self._edited = False
         self._downloads.update(action.downloads)
         self._writers.update(action.writers)
         self._wrote.update(action.wrote)
@@ -92,8 +95,13 @@ class Context:
         if o.error_kind in _SHOWN_BY_CHECK and (shell.reproduces or own):
             return True
         found = _ERROR.search(o.evidence_text) if self._named else None
-        line = _named(*found.groups()) if found is not None else ""
-        return bool(line) and any(line.startswith(name) or name.startswith(line) for name in self._named)
+        if found is None:
+            return False
+        # A reproduction may fail in other words than the user's; anything else must say the same.
+        if shell.reproduces and found.group(1).rpartition(".")[2] in self._named:
+            return True
+        line = _named(*found.groups())
+        return any(": " in name and (line.startswith(name) or name.startswith(line)) for name in self._named)
 
     def _edits(self, action: Action) -> bool:
         shell = action.shell

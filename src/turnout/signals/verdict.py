@@ -295,7 +295,8 @@ def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Sum
                 return _Verdict("failed", "text", Failing("capability", "test_failure", failed_test(body)))
             return _Verdict("ok", "text", None)
         told = failing(body)
-        if told is not None:
+        # What a harness prints of its own trouble with a model behind an output says nothing of the command.
+        if told is not None and told.kind != "provider":
             return _Verdict("failed", "text", told)
         return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
     if form == "content":
