@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.story import Story
 
 from turnout.conversation import Conversation, Image, Media, Message, Opaque, Text, ToolCall, ToolResult
 from turnout.signals import Observation, observe
+from turnout.signals.repetition import outcome_of
 
 
 @pytest.mark.parametrize(
@@ -148,14 +150,18 @@ def test_calls_that_servers_ran_are_observed() -> None:
     assert [(o.kind, o.exit_code, o.tests_failed) for o in ran] == [("test", 1, 1)]
 
 
-def test_pictures_count_as_output() -> None:
-    def shot(data: str) -> Observation:
-        image = Image(Media("base64", data, "image/png"))
-        messages = (Message("assistant", (ToolCall("a", "look", "{}"),)), Message("tool", (ToolResult("a", (image,)),)))
+def test_pictures_are_never_the_same_output() -> None:
+    def looked(*parts: Any) -> Observation:
+        messages = (Message("assistant", (ToolCall("a", "look", "{}"),)), Message("tool", (ToolResult("a", parts),)))
         return observe(Conversation(messages)).observations[0]
 
-    assert shot("AAAA").digest == shot("AAAA").digest
-    assert shot("AAAA").digest != shot("BBBB").digest
+    image = Image(Media("base64", "AAAA", "image/png"))
+    native = looked(Text("done"), image)
+    chat = looked(Text("done\n[image: see the next user message]"))
+    assert (native.digest, native.size) == (chat.digest, chat.size) == ("", 4)
+    assert looked(Text("done")).digest
+    again = replace(native, message=7)
+    assert outcome_of(native) != outcome_of(again)
 
 
 def test_a_free_form_call_and_its_function_form_are_the_same_call() -> None:

@@ -26,7 +26,8 @@ class Observation(Struct, frozen=True, omit_defaults=True, gc=False):
     `change_size`: characters it put in and took out, None where the call does not tell. `takes_back`: earlier changes it undid:
     `rollback` with paths after it where it is of some only, `undo` (the last one, of `target`), `stash`, `unstash`, `review` (a
     review rejected the work), "" none. `waits`: the call slept or polled. `target`: the path or program it acted
-    on. `call`: digest of tool and arguments. `digest`: of the output, durations left out. `size`: characters of output.
+    on. `call`: digest of tool and arguments. `digest`: of the output, durations left out, "" where it
+    holds pictures or files. `size`: characters of output.
     `truncated`: the harness cut it. `duration_s`: where the harness states it. `evidence_text`: the line or marker the verdict
     rests on, cut to 200 characters. `retry_of`: how many results before this one the failed one stands that it tries again, 0
     when it is no retry. `agent`: whose result it is, "" for the main agent.

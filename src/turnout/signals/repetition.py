@@ -128,4 +128,5 @@ def outcome_of(o: Observation) -> str:
         return o.fingerprint
     if o.fingerprint and o.tests_run and o.tests_run >= SEVERAL:
         return f"{o.fingerprint} {o.tests_failed} {o.tests_run}"
-    return o.digest
+    # Pictures and files have no digest: each is an outcome of its own.
+    return o.digest or f"{o.message}.{o.part}"

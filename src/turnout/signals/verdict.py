@@ -37,6 +37,7 @@ from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 CONTENT_KINDS = frozenset({"read", "search"})
 
+_SHOWN_ELSEWHERE = re.compile(r"^\[(?:image|document|audio): see the next user message\]\n?", re.MULTILINE)
 _ABSENT = re.compile(r"\s*(?:\S{1,40}: .{1,200}: No such file or directory\s*)+")
 _DURATION = re.compile(r"\d+(?:\.\d+)? ?(?:m?s|sec(?:ond)?s?|min(?:ute)?s?)\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
@@ -61,6 +62,9 @@ def judge(
     if action.shell is not None and action.shell.echoes is not None:
         reading, guarded = _with_echoes(action.shell.echoes, reading)
     body = without_colour(reading.body)
+    shows = _shows(result, body)
+    if shows:
+        body = _SHOWN_ELSEWHERE.sub("", body).strip("\n")
     kind = action.kind
     summary = (
         read_summary(body, vocabulary.runners)
@@ -112,7 +116,7 @@ def judge(
         tests_passed_count=summary.passed if summary else None,
         tests_failed=summary.failed if summary else None,
         tests_passed=_passed(action, verdict, summary, body) if kind == "test" else None,
-        digest=_digest(body, kind, result),
+        digest="" if shows else _digest(body, kind),
         size=len(body),
         truncated=reading.truncated,
         duration_s=reading.duration_s,
@@ -180,17 +184,20 @@ def _by_pattern(vocabulary: Vocabulary, action: Action, form: Form, body: str, v
     return verdict
 
 
-def _digest(body: str, kind: ToolKind, result: ToolResult) -> str:
-    """A digest of the output, pictures and files too; how long a program took makes no difference."""
+def _digest(body: str, kind: ToolKind) -> str:
+    """A digest of the output; how long a program took makes no difference."""
     if kind in ("execute", "test"):
         body = body[:-_SUMMARISED] + _DURATION.sub("", body[-_SUMMARISED:])
         if "0x" in body:
             body = _ADDRESS.sub("", body)
-    hashed = hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8)
-    for part in result.parts:
-        if isinstance(part, Image | Document | Audio):
-            hashed.update(part.source.data.encode("utf-8", "replace"))
-    return hashed.hexdigest()
+    return hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _shows(result: ToolResult, body: str) -> bool:
+    """Whether a result holds pictures or files: some formats carry them elsewhere, so no digest could be the same in all."""
+    return (
+        any(isinstance(part, Image | Document | Audio) for part in result.parts) or "see the next user message]" in body
+    )
 
 
 def _form(action: Action) -> Form:
