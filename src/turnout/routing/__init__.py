@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from turnout.routing.affinity import Affinity
+from turnout.routing.classifier import Classifier
 from turnout.routing.composite import Composite
 from turnout.routing.core import (
     AgentInfo,
@@ -34,7 +35,7 @@ from turnout.routing.random import Random
 from turnout.routing.stage import Stage
 from turnout.routing.subagents import ByAgent
 
-RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Affinity | Composite
+RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Classifier | Affinity | Composite
 """Every router a configuration can name, by its `type`."""
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "Ask",
     "Asking",
     "ByAgent",
+    "Classifier",
     "Composite",
     "Decision",
     "Escalation",

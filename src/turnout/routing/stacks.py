@@ -36,7 +36,6 @@ FORBIDDEN: dict[tuple[str, str], str] = {
         "stage",
     ): "the inner stage router is asked only where the signals say nothing, and reads the same signals",
     ("stage", "affinity"): "the pin would be made only on turns without signals, and hold for none of the others",
-    ("classifier", "classifier"): "two judges would be asked the same question",
     ("background", "escalation"): "background calls stand alone: no streak of verdicts could form",
     ("background", "advisor"): "background calls do no work that could be claimed done",
     ("background", "affinity"): "background calls stand alone: there is no work that a pin could keep together",

@@ -60,7 +60,10 @@ def prepare(
     if model.extra_body:
         body = with_extra(body, model.extra_body)
     if request.settings.stream if stream is None else stream:
-        body = model.codec.ask_usage(request, body)
+        # Whether usage has been asked for is a question to the settings that were written, not to the client's.
+        body = model.codec.ask_usage(
+            request if settings is None else Request(request.format, request.conversation, settings), body
+        )
     return Prepared(body, drops, request)
 
 
