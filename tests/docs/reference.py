@@ -12,7 +12,7 @@ from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConf
 from turnout.routing import Router, RouterConfig
 from turnout.routing.composite import Member
 from turnout.routing.judging import Excerpt, Judging
-from turnout.routing.stage import Weights
+from turnout.routing.stage import SwitchCosts, Weights
 from turnout.signals import Additions
 from turnout.signals.vocabulary import Pattern, Runner
 from turnout.upstream.target import Price, Target, Upstream
@@ -24,6 +24,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[routes.NAME], every type", RouteKeys),
     *((f'[routes.NAME], type = "{kind.__struct_config__.tag}"', kind) for kind in typing.get_args(RouterConfig)),
     ("[routes.NAME.weights], stage", Weights),
+    ("[routes.NAME.switch_price], stage", SwitchCosts),
     ("[[routes.NAME.routers]]", Member),
     ("[routes.NAME.judging]", Judging),
     ("[routes.NAME.transcript]", Excerpt),

@@ -22,6 +22,8 @@ from turnout.gateway.dashboard import FILE
 from turnout.ledger.reading import Figures, Group, Page, Stats, TurnFilter
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.core import Why
+from turnout.routing.stage_explain import Change, Explained, Rule, Weighed
+from turnout.routing.stage_price import Quote
 from turnout.signals import Observation, Signals
 from turnout.wire.drops import Drop
 
@@ -123,6 +125,7 @@ def test_every_field_it_reads_exists(page: Elements) -> None:
     structs: dict[str, type[Any]] = {
         "figures": Figures, "group": Group, "page": Page, "turn": TurnRecord, "call": Call, "why": Why,
         "usage": Usage, "signals": Signals, "observation": Observation, "drop": Drop,
+        "explanation": Explained, "term": Weighed, "price": Quote, "change": Change, "rule": Rule,
     }  # fmt: skip
     for variable, struct in structs.items():
         known = {field.encode_name for field in msgspec.structs.fields(struct)}

@@ -60,6 +60,7 @@ def decided(
     import msgspec
 
     from turnout.routing.core import Turn
+    from turnout.routing.stage_explain import explain
     from turnout.sessions.identity import identify
     from turnout.signals import BUILT_IN, observe
     from turnout.steps import Run
@@ -95,6 +96,7 @@ def decided(
         asked = ", ".join(f"{need['purpose']} from {need['target']}" for need in needs)
         return {**row, "why": {"sentence": f"would first ask: {asked}"}, "needs": needs}
     reasons = run.result.why
+    explained = explain(reasons, seen, turn.memory, targets, turn.now)
     return {
         **row,
         "target": run.result.target,
@@ -103,6 +105,7 @@ def decided(
         "confidence": reasons.confidence,
         "threshold": reasons.threshold,
         "why": msgspec.to_builtins(reasons),
+        **({"explained": msgspec.to_builtins(explained)} if explained else {}),
     }
 
 

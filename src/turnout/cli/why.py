@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from turnout.gateway.config import Config
     from turnout.ledger.trace import TurnRecord
+    from turnout.routing.stage_explain import Explained
 
 
 _NOTHING: tuple[Any, ...] = (0, False, "", None, [], {})
@@ -46,14 +47,15 @@ def why(
 
     What was seen, what decided, what each option would have cost, and what happened."""
     record = Records(ledger, url, key_env).one(turn)
-    prices = _options(record, _configuration(config))
+    loaded = _configuration(config)
+    prices, apart = _options(record, loaded), _apart(record, loaded)
     if as_json:
-        output.emit(explained(record, prices))
+        output.emit(explained(record, prices, apart))
         return
-    output.console().print(_tree(record, prices))
+    output.console().print(_tree(record, prices, apart))
 
 
-def explained(record: "TurnRecord", prices: list[Option]) -> dict[str, Any]:
+def explained(record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None) -> dict[str, Any]:
     """The explanation as one object: the names `turnout route` uses, then prices, memory, calls and the rest."""
     import msgspec
 
@@ -70,6 +72,7 @@ def explained(record: "TurnRecord", prices: list[Option]) -> dict[str, Any]:
         "threshold": reasons.threshold if reasons else None,
         "signals": output.whole(record.signals),
         "why": msgspec.to_builtins(reasons),
+        "explained": msgspec.to_builtins(apart),
         "prices": [msgspec.to_builtins(option) for option in prices],
         "memory": found.pop("memory", {}),
         "calls": found.pop("calls", []),
@@ -88,6 +91,16 @@ def _configuration(file: Path | None) -> "Config | None":
         return load(options.DEFAULT_FILE, None) if options.DEFAULT_FILE.exists() else None
     except ConfigError:
         return None  # a turn can be explained without; `check` says what is wrong with the file
+
+
+def _apart(record: "TurnRecord", config: "Config | None") -> "Explained | None":
+    """The decision taken apart; with what each option costs where the configuration is at hand."""
+    from turnout.gateway.facts import facts
+    from turnout.routing.stage_explain import explain
+
+    if record.why is None:
+        return None
+    return explain(record.why, record.signals, record.memory, facts(config) if config else None, record.at)
 
 
 def _options(record: "TurnRecord", config: "Config | None") -> list[Option]:
@@ -119,7 +132,7 @@ def _options(record: "TurnRecord", config: "Config | None") -> list[Option]:
     return found
 
 
-def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
+def _tree(record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None) -> "Tree":
     from rich.markup import escape
     from rich.tree import Tree
 
@@ -143,6 +156,8 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
             decided.add(escape("seen: " + ", ".join(seen)))
         if absent:
             decided.add(escape("not seen: " + ", ".join(absent)))
+        if apart is not None:
+            _told_apart(decided, apart)
         if record.propensity != 1.0:
             decided.add(f"drawn with probability {record.propensity:g}")
     _signals(tree, record)
@@ -172,6 +187,60 @@ def _tree(record: "TurnRecord", prices: list[Option]) -> "Tree":
     policy = f"policy {record.policy}, router {record.router}, " if record.policy else ""
     tree.add(escape(policy + formats))
     return tree
+
+
+def _told_apart(tree: "Tree", apart: "Explained") -> None:
+    """The sum, the rules, the price and what would have changed it, as branches."""
+    from rich.markup import escape
+
+    weighed = [term for term in apart.terms if term.value]
+    total = tree.add(
+        f"evidence {apart.evidence:+.3f} units; score = tanh({apart.gain:g} x {apart.evidence:+.3f}) / "
+        f"tanh({apart.gain:g} x {apart.limit:g}) = {apart.score:+.3f}; needs {_needs(apart)}"
+    )
+    for term in weighed:
+        note = "  (another sign that nothing moves weighs more)" if term.outdone else ""
+        line = total.add(
+            escape(
+                f"{term.signal} {term.value:g}: share {term.share:.2f} x weight {term.weight:g} = {term.product:+.3f}{note}"
+            )
+        )
+        for origin in term.seen:
+            line.add(escape(_origin(origin)))
+    for rule in apart.rules:
+        if rule.held:
+            line = tree.add(escape(f"rule {rule.rule} holds: {rule.signal} {rule.value:g} >= {rule.fires_from:g}"))
+            for origin in rule.seen:
+                line.add(escape(_origin(origin)))
+    for option in apart.options:
+        cost = output.usd(option.usd, "unpriced")
+        tokens = "" if option.warm_tokens is None else f", {option.warm_tokens} tokens warm, {option.cold_tokens} cold"
+        tree.add(escape(f"option {option.tier} {option.target}: {cost}{tokens}"))
+    price = apart.price
+    if price is not None and price.cost_usd is not None:
+        worth = f", worth up to ${max(apart.evidence, 0) * price.unit_usd:.4f}" if price.to == "capable" else ""
+        tree.add(
+            f"going to the {price.to} tier: ${price.cost_usd:.4f}{worth} (prefix {price.prefix_tokens} tokens, "
+            f"{price.go_held:.0f} warm there; refill ${price.refill_usd:.4f}, running ${price.running_usd:.4f}, "
+            f"return ${price.return_usd:.4f}, over {price.turns:.1f} turns)"
+        )
+    if apart.changes:
+        changes = tree.add("what would have changed it, the smallest change first")
+        for change in apart.changes[:5]:
+            rule_of = f", {change.rule}" if change.rule else ""
+            changes.add(
+                escape(f"{change.input} {change.now:g} -> {change.then:.4g}: {change.tier} ({change.source}{rule_of})")
+            )
+
+
+def _needs(apart: "Explained") -> str:
+    needs = (f"{tier} {'out of reach' if units is None else f'{units:+.3f}'}" for tier, units in apart.needs.items())
+    return ", ".join(needs)
+
+
+def _origin(origin: Any) -> str:
+    what = " ".join(part for part in (origin.tool, origin.target, origin.status) if part) or "the message itself"
+    return f"message {origin.message}: {what}" + (f": {origin.text}" if origin.text else "")
 
 
 def _scores(score: float | None, confidence: float | None, threshold: float | None) -> str:

@@ -11,6 +11,7 @@ from turnout.errors import ClientError
 from turnout.gateway.continuing import continued
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Answer, Ask, Decision, Turn
+from turnout.routing.stage_explain import explain
 from turnout.signals import observe
 from turnout.steps import Run
 from turnout.wire import CODECS
@@ -59,7 +60,8 @@ async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, b
         needs = [{"target": ask.target, "purpose": ask.purpose} for ask in run.pending]
         run.close()
         return {**answer, "target": None, "needs": needs}
-    return {**answer, **described(run.result)}
+    explained = explain(run.result.why, signals, turn.memory, turn.targets, turn.now)
+    return {**answer, **described(run.result), **({"explained": explained} if explained else {})}
 
 
 def described(decision: Decision) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from turnout.gateway.opened import Gateway
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.ledger.outcome import Outcome
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
+from turnout.routing.stage_explain import explain
 from turnout.wire import CODECS
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -213,13 +214,18 @@ class Pages:
         return as_json(brief(page) if query.get("brief") == "true" else page)
 
     async def turn(self, request: Request) -> Response:
-        """One turn, whole."""
+        """One turn, whole, and its decision taken apart where its router can; options at today's prices."""
         only = self._only(request)
         wanted = request.path_params["id"]
         found = await self.gateway.read_ledger(lambda ledger: ledger.turn(wanted))
         if found is None or (only and found.tenant != only):
             raise ClientError(f"no turn {wanted[:80]!r} in the ledger", status=404, code="turn_not_found")
-        return as_json(found)
+        explained = (
+            explain(found.why, found.signals, found.memory, self.gateway.models.facts(), found.at)
+            if found.why
+            else None
+        )
+        return as_json({**msgspec.to_builtins(found, enc_hook=str), "explained": explained} if explained else found)
 
     async def outcomes(self, request: Request) -> Response:
         """What became of a turn or session, told by whoever knows."""

@@ -131,7 +131,7 @@ class Ask(Struct, frozen=True):
 
 Source: TypeAlias = Literal[
     "override", "signals", "hold", "judge", "latch", "vote", "default", "fixed", "random", "pin", "classifier",
-    "advisor", "fallback", "fit", "canary", "subagent", "background", "fault", "learned",
+    "advisor", "fallback", "fit", "canary", "subagent", "background", "fault", "learned", "price",
 ]  # fmt: skip
 """Who decided."""
 
@@ -142,8 +142,9 @@ class Why(Struct, frozen=True, omit_defaults=True):
     `sentence`: for people. `score` in [-1, 1] (positive = capable), `confidence` in [0, 1], `threshold`: where the router has
     them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired. `basis`: the router's
     settings that they were weighed with, and the name of the calculation, so that the decision can be made again from its
-    record. `place`: of the nested router that decided, "" for the route's own. `abstained`: the router had nothing to go by and
-    named its default: a router around it uses its own instead, and nothing is pinned to it.
+    record. `price`: of the change of target that was considered. `place`: of the nested router that decided, "" for the
+    route's own. `abstained`: the router had nothing to go by and named its default: a router around it uses its own instead,
+    and nothing is pinned to it.
     """
 
     source: Source
@@ -156,6 +157,7 @@ class Why(Struct, frozen=True, omit_defaults=True):
     basis: dict[str, Any] = {}
     place: str = ""
     abstained: bool = False
+    price: dict[str, Any] = {}
 
 
 class Placed(Struct, frozen=True):

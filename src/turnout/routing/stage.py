@@ -8,16 +8,14 @@ from msgspec.structs import asdict
 
 from turnout.conversation import Edit, Instruction, Note
 from turnout.routing.core import Forward, TargetName, Turn, Why
-from turnout.routing.stage_choice import Choice, Picker, choose
+from turnout.routing.stage_choice import FORMULA, Choice, Picker, choose, priced, proposes
 from turnout.routing.stage_memory import StageMemory, StageServed, Tier
+from turnout.routing.stage_price import Quote, SwitchCosts, quote
 from turnout.routing.stage_score import Case, Weights, reach
 from turnout.routing.stage_words import sentence
 from turnout.signals import Progress, Signals, ToolKind, cleared, progress
 
-__all__ = ["Stage", "StageMemory", "StageServed", "Weights"]
-
-FORMULA = "stage 2"
-"""Name and edition of the calculation, kept with every decision: an explanation made later must be of the same one."""
+__all__ = ["Stage", "StageMemory", "StageServed", "SwitchCosts", "Weights"]
 
 
 class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbid_unknown_fields=True):
@@ -35,6 +33,7 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
     succeeds, tests pass or the user speaks. 0 turns this off. Needs an identified lane.
     `cool_off` (default 2): after a switch down, for this many turns only a rule goes up again, no score and no picker. 0 turns
     this off. Needs an identified lane.
+    `switch_price`: when a change of tier is worth its price, see `[routes.NAME.switch_price]`.
     `escalation_note`, `deescalation_note`: a text put at the end of the conversation for the one turn in which signals move the
     work up, or down again (default none).
     `capable_prompt`, `efficient_prompt`: a text put before the instructions whenever that target serves (default none).
@@ -55,6 +54,7 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
     window: Annotated[int, Meta(ge=1, le=64)] = 3
     hold: Annotated[int, Meta(ge=0, le=1000)] = 2
     cool_off: Annotated[int, Meta(ge=0, le=1000)] = 2
+    switch_price: SwitchCosts = SwitchCosts()
     escalation_note: str = ""
     deescalation_note: str = ""
     capable_prompt: str = ""
@@ -87,6 +87,8 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
         """What shapes this router's decisions beside the turn, as kept with each of them."""
         return {
             "formula": FORMULA,
+            "efficient": self.efficient,
+            "capable": self.capable,
             "weights": asdict(self.weights),
             "picker": self.picker,
             "window": self.window,
@@ -121,7 +123,15 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
         memory = turn.recall(StageMemory) if turn.lane.identified else StageMemory()
         case = self._case(signals, seen, memory)
         choice = choose(case, self.weights, self.threshold, self.picker)
-        return self._forward(turn, seen, case, choice, memory)
+        asked = None
+        if turn.lane.identified and self.switch_price.on and proposes(choice, case):
+            asked = self._quote(turn, choice.tier)
+            choice = priced(choice, case, asked)
+        return self._forward(turn, seen, case, choice, memory, asked)
+
+    def _quote(self, turn: Turn, to: Tier) -> Quote | None:
+        stay, go = (self.efficient, self.capable) if to == "capable" else (self.capable, self.efficient)
+        return quote(turn, stay, go, to, self.switch_price, self.hold + 1)
 
     def _case(self, signals: Signals, seen: Progress, memory: StageMemory) -> Case:
         newest = 0.0
@@ -150,20 +160,23 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
             before=memory.tier,
         )
 
-    def _forward(self, turn: Turn, seen: Progress, case: Case, choice: Choice, memory: StageMemory) -> Forward:
+    def _forward(
+        self, turn: Turn, seen: Progress, case: Case, choice: Choice, memory: StageMemory, asked: Quote | None
+    ) -> Forward:
         tier, up = choice.tier, choice.tier == "capable"
         known = turn.lane.identified
         return Forward(
             target=self.capable if up else self.efficient,
             why=Why(
                 choice.source,
-                sentence(choice, seen, turn.signals, case, self.picker),
+                sentence(choice, seen, turn.signals, case, self.picker, asked),
                 choice.rule,
                 choice.score,
                 abs(choice.score),
                 self.threshold,
                 _values(case, seen, turn.signals),
                 self.basis,
+                price=asdict(asked) if asked is not None else {},
             ),
             fallbacks=self.capable_fallbacks if up else self.efficient_fallbacks,
             edits=self._edits(tier, memory.tier if known else "", choice.source in ("override", "signals")),

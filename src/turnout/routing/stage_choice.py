@@ -6,10 +6,13 @@ from msgspec import Struct
 
 from turnout.routing.core import Source
 from turnout.routing.stage_memory import Tier
+from turnout.routing.stage_price import Quote
 from turnout.routing.stage_score import HARD, Case, Weights, squashed, units
 
 Picker: TypeAlias = Literal["efficient_first", "capable_first"]
 
+FORMULA = "stage 2"
+"""Name and edition of the calculation, kept with every decision: an explanation made later must be of the same one."""
 CRITICAL = 1.0
 """The severity of the rule `critical_error`."""
 REPEATED = 2
@@ -48,6 +51,18 @@ def choose(case: Case, weights: Weights, threshold: float, picker: Picker) -> Ch
     if case.cool and tier == "capable":
         return Choice("efficient", "hold", "cool_off", evidence, score)
     return Choice(tier, source, "", evidence, score)
+
+
+def proposes(choice: Choice, case: Case) -> bool:
+    """Whether the choice is a change of tier that has to be worth its price: rules and holds do not."""
+    return choice.tier != case.before and choice.source in ("signals", "default")
+
+
+def priced(choice: Choice, case: Case, quote: Quote | None) -> Choice:
+    """The choice in the light of its price: a change that is not worth it is not made."""
+    if quote is None or quote.to != choice.tier or not proposes(choice, case) or quote.pays(choice.evidence):
+        return choice
+    return Choice(case.before, "price", "", choice.evidence, choice.score)
 
 
 def ruled(case: Case) -> str:

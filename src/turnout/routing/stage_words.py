@@ -1,6 +1,7 @@
 """The stage router's decisions in plain words."""
 
 from turnout.routing.stage_choice import Choice
+from turnout.routing.stage_price import Quote
 from turnout.routing.stage_score import Case
 from turnout.signals import Progress, Signals
 
@@ -43,9 +44,13 @@ KINDS: dict[str, str] = {
 TIMES = {1: "once", 2: "twice", 3: "three times", 4: "four times", 5: "five times"}
 
 
-def sentence(choice: Choice, seen: Progress, signals: Signals, case: Case, picker: str) -> str:
-    """Why the chosen tier serves, for people."""
+def sentence(
+    choice: Choice, seen: Progress, signals: Signals, case: Case, picker: str, quote: Quote | None = None
+) -> str:
+    """Why the chosen tier serves, for people. `quote`: of the change that was considered."""
     source, rule = choice.source, choice.rule
+    if source == "price" and quote is not None:
+        return f"{_told(seen, signals, case)}: {_not_worth(quote, choice.evidence)}"
     if rule == "cool_off":
         told = _told(seen, signals, case)
         return f"{told}: the work has just come down, and for {_turns(case.cool)} only a rule takes it up again"
@@ -66,6 +71,18 @@ def sentence(choice: Choice, seen: Progress, signals: Signals, case: Case, picke
     if not seen.results and not seen.complaint:
         return f"no tool results since the user's last turn; the picker is {picker}"
     return f"{_told(seen, signals, case)}: not enough to decide; the picker is {picker}"
+
+
+def _not_worth(quote: Quote, evidence: float) -> str:
+    if quote.cost_usd is None:
+        return f"going to the {quote.to} tier has no known price, so the work stays"
+    if quote.to == "efficient":
+        return (
+            f"going down would cost ${quote.cost_usd:.4f} more than staying over about {quote.turns:.0f} turns, "
+            f"so the work stays"
+        )
+    worth = max(evidence, 0.0) * quote.unit_usd
+    return f"reading {quote.prefix_tokens} tokens anew costs ${quote.cost_usd:.4f}, the evidence is worth ${worth:.4f}"
 
 
 def _told(seen: Progress, signals: Signals, case: Case) -> str:
