@@ -204,3 +204,19 @@ def test_observations_name_their_agent() -> None:
     conversation = Story().bash("ls", "a", 0).conversation
     assert [o.agent for o in observe(conversation, agent="reviewer").observations] == ["reviewer"]
     assert [o.agent for o in observe(conversation).observations] == [""]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Command timed out after 2m 0s\nsome output", 120.0),
+        ("Command timed out after 30s", 30.0),
+        ("command timed out after 10000 milliseconds", 10.0),
+        ("exec command timed out after 1500 ms", 1.5),
+        ("Exit code: 0\nWall time: 2.5 seconds\nOutput:\nfine", 2.5),
+        (json.dumps({"output": "x", "metadata": {"exit_code": 0, "duration_seconds": 0.25}}), 0.25),
+        ("fine", None),
+    ],
+)
+def test_how_long_a_call_took_where_the_harness_says_so(text: str, seconds: float | None) -> None:
+    assert Story().bash("./run", text).last.duration_s == seconds

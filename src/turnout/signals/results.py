@@ -154,7 +154,8 @@ def _shell_form(text: str, head: str) -> Reading | None:
     if head.startswith(("Command: ", "Output: ")):
         return _gemini_form(text)
     if _timed_out(text, head):
-        return Reading(_after_output_mark(text), failed=True, timed_out=True, notice=head.strip()[:120])
+        notice = head.strip()[:120]
+        return Reading(_after_output_mark(text), failed=True, timed_out=True, notice=notice, duration_s=_waited(text))
     found = _CODE_HEAD.search(head)
     if found is not None and not _in_front(head, found.start()):
         found = None
@@ -219,6 +220,23 @@ def _timed_out(text: str, head: str) -> bool:
     if not any(mark in end for mark in TIMED_OUT_AT_THE_END):
         return False
     return any(line.strip().startswith(TIMED_OUT_AT_THE_END) for line in end.splitlines())
+
+
+_WAITED = re.compile(
+    r"(?:after|exceeding timeout|more than) (?:(\d+) ?m(?:in(?:utes?)?)?\b ?)?"
+    r"(?:(\d+(?:\.\d+)?) ?(milliseconds|ms|s(?:ec(?:onds?)?)?)\b)?",
+    re.IGNORECASE,
+)
+
+
+def _waited(text: str) -> float | None:
+    """The time limit that ended a call, where the harness states it."""
+    for found in _WAITED.finditer(f"{text[:200]}\n{text[-_TAIL:]}"):
+        minutes, amount, unit = found.groups()
+        if minutes or amount:
+            seconds = float(amount or 0) / (1000 if (unit or "").lower().startswith("m") else 1)
+            return 60.0 * int(minutes or 0) + seconds
+    return None
 
 
 def _after_output_mark(text: str) -> str:
