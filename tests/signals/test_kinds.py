@@ -159,7 +159,7 @@ def test_a_compaction_counts_only_at_its_real_place() -> None:
     assert observe(Conversation((codex, Message("assistant", (Text("on"),))))).compacted
     summary = "Another language model started to solve this problem and produced a summary of its thinking process."
     assert observe(Conversation((Message("user", (Text("do it"),)), Message("user", (Text(summary),))))).compacted
-    later = Story(marker).say("Now do the other thing.").bash("ls", "a", 0)
+    later = Story(marker).bash("ls", "a", 0).say("Now do the other thing.").bash("ls", "a", 0)
     assert not observe(later.conversation).compacted
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, ToolCall, ToolResult
 from turnout.signals.asked import asks_to_look, only_looks
@@ -17,6 +18,7 @@ from turnout.signals.harness import (
     is_stand_in,
     real_user_text,
     tool_of_text_result,
+    without_envelopes,
 )
 from turnout.signals.history import Facts, Unit, history_of
 from turnout.signals.items import call_of, result_of
@@ -39,8 +41,6 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
     """
     roles, messages = conversation.roles, conversation.messages
     raw, text_of = _source_of(messages)
-    dialect = conversation.format
-    read: Memo[Facts] = vocabulary.read
     units: list[Unit] = []
     compacted_at = since_compaction = None
     said: Facts | None = None
@@ -51,17 +51,7 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
         if role == "system" or role == "developer":
             steps.before(role)
             continue
-        # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
-        digest = None
-        facts = None
-        if text_of is not None:
-            data = bytes(text_of(raw[i]))
-            digest = (hash(data), len(data), role, dialect)
-            facts = read.get(digest)
-        if facts is None:
-            facts = _facts(messages[i], vocabulary)
-            if digest is not None:
-                read.put(digest, facts)
+        digest, facts = _known(i, conversation, raw, text_of, vocabulary)
         if facts.compacted and compacted_at is None:
             compacted_at, since_compaction = i, steps.counted()
         # Formats whose results hold text only carry the media of results in the user message that follows.
@@ -74,6 +64,16 @@ def observe(conversation: Conversation, vocabulary: Vocabulary = BUILT_IN, agent
         if facts is not _NOTHING:
             units.append(Unit(i, digest, facts))
     depth = steps.counted()
+    # Formats differ in whether texts of the user that follow one another are one message.
+    for i in range(boundary - 1, -1, -1):
+        if roles[i] == "user":
+            _, facts = _known(i, conversation, raw, text_of, vocabulary)
+            if said is not None and (facts.said or facts.compacted):
+                said = replace(said, complaint=said.complaint or facts.complaint, named=said.named | facts.named)
+                if facts.compacted and compacted_at is None:
+                    compacted_at, since_compaction = i, depth
+        elif roles[i] != "system" and roles[i] != "developer":
+            break
     units.reverse()
     named = said.named if said is not None else frozenset()
     observations, course = history_of(units, messages, vocabulary, agent, named).answer()
@@ -98,6 +98,23 @@ def _reads_only(conversation: Conversation, said: Facts | None, depth: int, cour
     if course.attempted:
         return False
     return (said is not None and said.looks) or (depth >= DEEP and course.troubled and only_looks(conversation))
+
+
+def _known(
+    i: int, conversation: Conversation, raw: Sequence[Any], text_of: "_TextOf | None", vocabulary: Vocabulary
+) -> tuple[Any, Facts]:
+    """The digest of message `i`, None where there are no bytes, and its facts; decoded only when not met before."""
+    if text_of is None:
+        return None, _facts(conversation.messages[i], vocabulary)
+    read: Memo[Facts] = vocabulary.read
+    # The interpreter's keyed hash of the message's bytes, with their length: a digest that costs a pass over them.
+    data = bytes(text_of(raw[i]))
+    digest = (hash(data), len(data), conversation.roles[i], conversation.format)
+    facts = read.get(digest)
+    if facts is None:
+        facts = _facts(conversation.messages[i], vocabulary)
+        read.put(digest, facts)
+    return digest, facts
 
 
 _TextOf: TypeAlias = Callable[[Any], Any]
@@ -166,21 +183,22 @@ def _facts(message: Message, vocabulary: Vocabulary) -> Facts:
     compacted = any(isinstance(p, Text) and is_compaction(p.text) for p in parts) or _compaction_item(message)
     text = real_user_text(message)
     said = text is not None
-    if not said and not results:
-        results = tuple(
+    if not said:
+        results += tuple(
             (at, "", tool)
             for at, p in enumerate(parts)
             if isinstance(p, Text) and (tool := tool_of_text_result(p.text[:160].lstrip().lower())) is not None
         )
     if text:
+        texts = [one for p in parts if isinstance(p, Text) and (one := without_envelopes(p.text))]
         return Facts(
             True,
             compacted,
             calls,
             results,
-            complaint=complains(text),
-            looks=asks_to_look(text),
-            named=failures_named(text),
+            complaint=any(complains(one) for one in texts),
+            looks=asks_to_look(texts[-1]),
+            named=frozenset().union(*map(failures_named, texts)),
         )
     return Facts(said, compacted, calls, results, shown=said) if said or compacted or results or calls else _NOTHING
 
