@@ -62,6 +62,22 @@ REFUSED = [
         "routes.r.routers[0]",
         "are never asked",
     ),
+    (
+        'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = ' + STAGE,
+        "routes.r.undecided",
+        "reads the same signals",
+    ),
+    (
+        'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = ' + PIN,
+        "routes.r.undecided",
+        "a stage: the pin would be made only on turns without signals",
+    ),
+    (
+        'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = "third"\n'
+        '[targets.third]\nupstream = "u"\nmodel = "third"',
+        "routes.r.undecided",
+        "`third` is none of the two tiers around it",
+    ),
     ('type = "composite"\nrouters = []', "routes.r.routers", "at least one router"),
     ('type = "affinity"\nrouter = 3', "routes.r.router", "expected a router's table or the name of a target"),
     ('type = "affinity"', "routes.r", "missing key `router`"),

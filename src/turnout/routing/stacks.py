@@ -6,7 +6,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from turnout.routing.classifier import Classifier
 from turnout.routing.composite import Composite
+from turnout.routing.core import TargetName
+from turnout.routing.passthrough import Passthrough
+from turnout.routing.random import Random
+from turnout.routing.stage import Stage
 from turnout.routing.subagents import ByAgent
 
 Path = tuple[str | int, ...]
@@ -36,6 +41,12 @@ FORBIDDEN: dict[tuple[str, str], str] = {
         "stage",
     ): "the inner stage router is asked only where the signals say nothing, and reads the same signals",
     ("stage", "affinity"): "the pin would be made only on turns without signals, and hold for none of the others",
+    (
+        "stage",
+        "escalation",
+    ): "its votes in a row would skip the turns that the signals decide; put it in place of the stage "
+    'router, with judge_when = "doubtful"',
+    ("stage", "advisor"): "only undecided turns would be reviewed; put the advisor around the stage router",
     ("background", "escalation"): "background calls stand alone: no streak of verdicts could form",
     ("background", "advisor"): "background calls do no work that could be claimed done",
     ("background", "affinity"): "background calls stand alone: there is no work that a pin could keep together",
@@ -68,6 +79,8 @@ def _refused(router: Any, path: Path, around: tuple[str, ...]) -> Iterator[tuple
     pins = getattr(router, "pins", False)
     if pins and "affinity" in around:
         yield path, f'a pin inside a pin: this {kind} keeps its verdicts itself; set trigger = "every_request" here'
+    if isinstance(router, Stage) and router.undecided is not None:
+        yield from _no_tier(router, router.undecided, (*path, "undecided"))
     for inner, where in nested_in(router, path):
         yield from _refused(inner, where, (*around, kind) if kind != "composite" else around)
 
@@ -84,6 +97,26 @@ def _never_asked(router: Composite, path: Path) -> Iterator[tuple[Path, str]]:
             reason = "give it conditions, or put it last"
         yield where, f"the routers after this {kind} are never asked, for it decides every turn; {reason}"
         return
+
+
+def _no_tier(stage: Stage, router: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """What the router for undecided turns could choose that is no tier."""
+    for target in sorted(choices(router) - {stage.efficient, stage.capable}):
+        yield path, f"`{target}` is none of the two tiers around it, `{stage.efficient}` and `{stage.capable}`"
+
+
+def choices(router: Any) -> set[TargetName]:
+    """The targets that a router may choose, as far as its kind is known."""
+    match router:
+        case Passthrough():
+            return {router.target}
+        case Random():
+            return set(router.targets)
+        case Classifier():
+            return {t for t in (router.efficient, router.capable, *router.targets.values()) if t is not None}
+        case Composite():
+            return {target for member in router.routers for target in choices(member.router)}
+    return set()
 
 
 def abstains(router: Any) -> bool:

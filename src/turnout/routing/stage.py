@@ -4,14 +4,15 @@ from functools import cached_property
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from turnout.conversation import Edit, Instruction, Note
-from turnout.routing.core import Forward, TargetName, Turn, Why
+from turnout.routing.core import Asking, Decision, Forward, Routed, Router, TargetName, Turn, Why, nested
 from turnout.routing.stage_choice import FORMULA, Choice, Picker, choose, priced, proposes
 from turnout.routing.stage_memory import StageMemory, StageServed, Tier
 from turnout.routing.stage_price import Quote, SwitchCosts, quote
 from turnout.routing.stage_score import Case, Weights, reach
+from turnout.routing.stage_undecided import joined, tier_of
 from turnout.routing.stage_words import sentence
 from turnout.signals import Progress, Signals, ToolKind, cleared, progress
 
@@ -19,7 +20,8 @@ __all__ = ["Stage", "StageMemory", "StageServed", "SwitchCosts", "Weights"]
 
 
 class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbid_unknown_fields=True):
-    """Sends each turn to an efficient or a capable target by what the newest tool results show. Calls no model to decide.
+    """Sends each turn to an efficient or a capable target by what the newest tool results show. Calls no model to decide,
+    unless `undecided` names a router that does.
 
     `efficient`, `capable`: names of the two targets.
     `threshold` 0..1 (default 0.5): how much evidence decides. A score in [-1, 1] sums up the signals by their `weights`. At or
@@ -38,6 +40,8 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
     work up, or down again (default none).
     `capable_prompt`, `efficient_prompt`: a text put before the instructions whenever that target serves (default none).
     `capable_fallbacks`, `efficient_fallbacks`: targets tried in order when that target fails before the first content.
+    `undecided`: a router for turns that the signals leave open, instead of `picker` (default none): a table with a `type` of its
+    own. When it abstains, `picker` decides after all. In a cool-off it is not asked.
     `tools`: kinds of tools by name (`read`, `search`, `write`, `edit`, `execute`, `test`, `plan`, `other`) where the built-in
     reading is wrong for yours.
 
@@ -61,6 +65,7 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
     efficient_prompt: str = ""
     capable_fallbacks: tuple[TargetName, ...] = ()
     efficient_fallbacks: tuple[TargetName, ...] = ()
+    undecided: Router | None = None
     tools: dict[str, ToolKind] = {}
 
     def __post_init__(self) -> None:
@@ -116,13 +121,29 @@ class Stage(Struct, frozen=True, dict=True, tag="stage", tag_field="type", forbi
             f"weights and window {self.window}, below threshold {self.threshold:g}"
         )
 
-    def route(self, turn: Turn) -> Forward:
-        """The tier for this turn. Asks nothing."""
+    def route(self, turn: Turn) -> Routed:
+        """The tier for this turn. Asks nothing itself."""
         signals = turn.signals
         seen = progress(signals, self.window, self.tools or None)
         memory = turn.recall(StageMemory) if turn.lane.identified else StageMemory()
         case = self._case(signals, seen, memory)
         choice = choose(case, self.weights, self.threshold, self.picker)
+        if self.undecided is not None and choice.source == "default" and not case.cool:
+            return self._asked(self.undecided, turn, seen, case, choice, memory)
+        return self._weighed(turn, seen, case, choice, memory)
+
+    def _asked(
+        self, router: Router, turn: Turn, seen: Progress, case: Case, choice: Choice, memory: StageMemory
+    ) -> Asking[Decision]:
+        """The tier that the router for undecided turns chose."""
+        decision = yield from nested("undecided", router, turn)
+        tier = tier_of(decision, self.efficient, self.capable)
+        if tier is not None:
+            choice = replace(choice, tier=tier)
+        return joined(self._weighed(turn, seen, case, choice, memory), decision, tier)
+
+    def _weighed(self, turn: Turn, seen: Progress, case: Case, choice: Choice, memory: StageMemory) -> Forward:
+        """The decision, a change of tier only if it is worth its price."""
         asked = None
         if turn.lane.identified and self.switch_price.on and proposes(choice, case):
             asked = self._quote(turn, choice.tier)

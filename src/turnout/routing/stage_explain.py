@@ -107,9 +107,13 @@ class _Record(Struct, frozen=True):
     threshold: float
     picker: Picker
     quote: Quote | None
+    undecided: Tier | None = None
 
     def decide(self) -> Choice:
-        return priced(choose(self.case, self.weights, self.threshold, self.picker), self.case, self.quote)
+        choice = choose(self.case, self.weights, self.threshold, self.picker)
+        if self.undecided is not None and choice.source == "default":
+            choice = replace(choice, tier=self.undecided)
+        return priced(choice, self.case, self.quote)
 
 
 def explain(
@@ -129,13 +133,15 @@ def explain(
     record = _recorded(why)
     choice = record.decide()
     case = record.case
+    # What the router for undecided turns said is taken from the record; the rest is made again.
+    asked = record.undecided is not None and choice.source == "default"
     origins = _origins(signals, why.basis)
     found = terms(case, record.weights)
     return Explained(
         formula=FORMULA,
         tier=choice.tier,
-        source=choice.source,
-        rule=choice.rule,
+        source=why.source if asked else choice.source,
+        rule=why.rule if asked else choice.rule,
         terms=tuple(_weighed(term, origins) for term in found),
         evidence=choice.evidence,
         gain=GAIN,
@@ -149,7 +155,7 @@ def explain(
         options=_options(why.basis, memory or {}, targets or {}, now),
         price=record.quote,
         changes=_changes(record, choice),
-        same=(choice.source, choice.rule) == (why.source, why.rule) and choice.score == why.score,
+        same=(asked or (choice.source, choice.rule) == (why.source, why.rule)) and choice.score == why.score,
     )
 
 
@@ -166,6 +172,7 @@ def _recorded(why: Why) -> _Record:
         why.threshold or 0.0,
         why.basis["picker"],
         msgspec.convert(why.price, Quote) if why.price else None,
+        why.values.get("undecided"),
     )
 
 
