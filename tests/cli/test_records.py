@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 from tests.running import running
+from tests.story import Story
 
 from turnout.cli import exits, records
 from turnout.cli.app import run
-from turnout.conversation import Usage
+from turnout.conversation import Settings, Usage
 from turnout.ledger.store import Ledger
 from turnout.ledger.trace import Call, TurnRecord
+from turnout.routing import Lane, Stage, TargetName, Turn
 from turnout.routing.core import Why
-from turnout.signals import Observation, Signals
+from turnout.signals import Observation, Signals, observe
 
 CONFIG = """\
 [upstreams.main]
@@ -197,3 +199,35 @@ def test_looking_for_a_ledger_does_not_make_one(
     assert run([*command, "--json", "--ledger", f"sqlite:///{missing}"]) == exits.NOT_FOUND
     assert "does not exist" in capsys.readouterr().err
     assert not missing.exists()
+
+
+def test_a_stage_decision_is_taken_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the ledger alone: the call each signal comes from, the sum, and what would have changed it."""
+    monkeypatch.chdir(tmp_path)
+    story = Story().bash("python x.py", "Traceback (most recent call last):\nValueError: bad value", 1)
+    signals = observe(story.conversation)
+    router = Stage(TargetName("small"), TargetName("large"))
+    decision = router.route(Turn("t", Lane(), story.conversation, Settings(), signals, {}))
+    store = Ledger.open("sqlite:///turnout.db")
+    store.append(
+        TurnRecord(
+            id="turn-0", at=1.0, route="coder", target="large", why=decision.why, signals=signals, router="stage"
+        )
+    )
+    store.close()
+    assert run(["why", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["explained"]
+    terms = {term["signal"]: term for term in told["terms"]}
+    assert (told["same"], told["tier"], told["evidence"]) == (True, "capable", 1.25)
+    assert terms["severity"]["seen"][0]["message"] == 2
+    assert terms["severity"]["seen"][0]["tool"] == "bash"
+    assert {change["input"] for change in told["changes"]} >= {"threshold", "severity", "newest"}
+    assert run(["why"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "evidence +1.250 units", "severity 0.7: share 1.00 x weight 1 = +1.000", "newest 0.7: share 1.00 x weight 0.25",
+        "message 2: bash", "ValueError: bad value", "what would have changed it", "threshold 0.5 -> 0.55",
+    ):  # fmt: skip
+        assert part in out, part

@@ -99,6 +99,9 @@ def test_failures_that_repeat_go_to_the_capable_target(
         assert row["why"]["sentence"]
         assert row["needs"] == []
     assert len(rows[1]["signals"]["observations"]) == 3
+    told = rows[1]["explained"]
+    assert (told["tier"], told["rule"], told["same"]) == ("capable", "repeated_failure", True)
+    assert next(rule for rule in told["rules"] if rule["rule"] == "repeated_failure")["seen"][0]["tool"] == "bash"
     assert run(["route", config, "best", recorded]) == 0
     assert [json.loads(line)["target"] for line in capsys.readouterr().out.splitlines()] == ["small", "large", "small"]
 

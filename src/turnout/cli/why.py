@@ -226,7 +226,8 @@ def _told_apart(tree: "Tree", apart: "Explained") -> None:
         )
     if apart.changes:
         changes = tree.add("what would have changed it, the smallest change first")
-        for change in apart.changes[:5]:
+        shown = [change for at, change in enumerate(apart.changes) if at < 5 or change.input == "threshold"]
+        for change in shown:
             rule_of = f", {change.rule}" if change.rule else ""
             changes.add(
                 escape(f"{change.input} {change.now:g} -> {change.then:.4g}: {change.tier} ({change.source}{rule_of})")

@@ -18,7 +18,7 @@ class SwitchCosts(Struct, frozen=True, forbid_unknown_fields=True):
     identified lane and prices for both targets.
 
     `on` (default true): whether prices are looked at.
-    `margin` (default 1.5): what one unit of evidence may cost to follow up, as a share of what the turns ahead on the capable
+    `margin` (default 2.5): what one unit of evidence may cost to follow up, as a share of what the turns ahead on the capable
     target cost once its cache is warm. Counted are the prefix it does not hold and catching up on the way back.
     `evidence_usd`: the same as a sum in USD, in place of `margin` (default none).
     `turns`: how many turns a session goes on from here, for going down (default: what recorded sessions of this length do).
@@ -27,7 +27,7 @@ class SwitchCosts(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     on: bool = True
-    margin: Annotated[float, Meta(ge=0)] = 1.5
+    margin: Annotated[float, Meta(ge=0)] = 2.5
     evidence_usd: Annotated[float, Meta(ge=0)] | None = None
     turns: Annotated[int, Meta(ge=1, le=200)] | None = None
     returns: Annotated[float, Meta(ge=0, le=1)] = 0.5
