@@ -16,7 +16,7 @@ from turnout.signals.errors import (
 )
 from turnout.signals.observation import ToolKind
 from turnout.signals.programs import FAILS_AS, LINT_WORDS, LINTERS, SIGNALS
-from turnout.signals.results import Form, Reading
+from turnout.signals.results import OF_SHELLS, Form, Reading
 from turnout.signals.shells import ShellReading
 from turnout.signals.tools import Action
 
@@ -49,7 +49,7 @@ def cause(action: Action, kind: ToolKind, form: Form, reading: Reading, body: st
     if reading.timed_out:
         late = (shell is not None and shell.fetches) or (kind == "execute" and downloading(body))
         return Failing("critical" if late else "capability", "download_timeout" if late else "timeout", reading.notice)
-    if form != "shell":
+    if form not in OF_SHELLS:
         return _tool_failed(kind, body)
     told = _by_exit_code(shell, code, body) if code is not None else None
     if told is None and shell is not None and code is None and shell.checks:

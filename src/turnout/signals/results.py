@@ -9,9 +9,12 @@ from msgspec import Struct
 from turnout.conversation import ToolResult
 from turnout.signals.harnesses import ABORTED, DECLINED, TIMED_OUT, TIMED_OUT_AT_THE_END, TRUNCATED
 
-Form: TypeAlias = Literal["shell", "call", "content"]
-"""How far a result's text speaks of the call: output of a shell with its exit code; an answer of some tool, which may be an
-error in JSON; content that was read, searched or fetched, which says nothing of the call."""
+Form: TypeAlias = Literal["shell", "closed", "call", "answer", "content"]
+"""How far a result's text speaks of the call: output of a shell with its exit code, which stands behind the output where it is
+`closed`; an answer of some tool, which may be an error in JSON, and of one that by its name reads or searches, which has no exit
+code; content that was read, searched or fetched, which says nothing of the call."""
+
+OF_SHELLS = frozenset({"shell", "closed"})
 
 
 class Reading(Struct, frozen=True):
@@ -90,11 +93,17 @@ def _read(text: str, flag: bool | None, result: ToolResult, form: Form) -> Readi
     if lowered.startswith(ABORTED):
         return Reading(text, failed=True, by_flag=flag is True, notice=head[:80], aborted=True)
     reading = None
-    if form == "shell":
+    if form == "closed":
+        # What the output says of exit codes is not the harness's word.
+        codes = _CODE_TAIL.findall(text[-_TAIL:])
+        reading = Reading(text, int(codes[-1]), truncated=_truncated(text)) if codes else None
+    if reading is None and form in ("shell", "closed"):
         reading = _shell_form(text, head)
-    elif form == "call" and lowered[:1] == "{":
+    elif form in ("call", "answer") and lowered[:1] == "{":
         reading = _json_form(text)
-    elif form == "call" and lowered.startswith(_HEADED):
+        if form == "answer" and reading is not None and reading.exit_code is not None:
+            reading = None
+    elif (form == "call" and lowered.startswith(_HEADED)) or (form == "answer" and lowered.startswith(_WALL_TIME)):
         reading = _shell_form(text, head)
     if reading is None:
         reading = Reading(text)
@@ -208,6 +217,7 @@ _HEADER_LINES = (
 )  # fmt: skip
 
 
+_WALL_TIME = "wall time:"
 _HEADED = ("exit code", "wall time:", "chunk id:", "process exited with code", "<returncode>")
 """How answers of other tools begin that carry a shell's header."""
 

@@ -27,7 +27,7 @@ from turnout.signals.fingerprint import fingerprint, shown
 from turnout.signals.harnesses import ANSWERS, DELEGATES, SILENT_SUCCESS, TRANSCRIPTS
 from turnout.signals.observation import Evidence, Observation, Status, ToolKind
 from turnout.signals.programs import INTERPRETERS
-from turnout.signals.results import Form, Reading, read_result
+from turnout.signals.results import OF_SHELLS, Form, Reading, read_result
 from turnout.signals.rollback import rejects, undoes
 from turnout.signals.scripts import verdicts
 from turnout.signals.shells import Echoes, ShellReading
@@ -36,6 +36,8 @@ from turnout.signals.tools import Action
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 CONTENT_KINDS = frozenset({"read", "search"})
+CLOSED = frozenset({"execute_bash"})
+"""Shell tools of harnesses that print the exit code behind the output (OpenHands)."""
 
 _SHOWN_ELSEWHERE = re.compile(r"^\[(?:image|document|audio): see the next user message\]\n?", re.MULTILINE)
 _ABSENT = re.compile(r"\s*(?:\S{1,40}: .{1,200}: No such file or directory\s*)+")
@@ -68,7 +70,7 @@ def judge(
     kind = action.kind
     summary = (
         read_summary(body, vocabulary.runners)
-        if (form == "shell" and kind in ("execute", "test", "other")) or kind == "test"
+        if (form in OF_SHELLS and kind in ("execute", "test", "other")) or kind == "test"
         else None
     )
     if summary is not None and summary.run and kind == "execute":
@@ -202,10 +204,12 @@ def _shows(result: ToolResult, body: str) -> bool:
 
 def _form(action: Action) -> Form:
     if action.shell is not None or action.kind in ("execute", "test") or action.tool == "?":
-        return "shell"
+        return "closed" if action.tool in CLOSED else "shell"
     if action.tool.lower() in DELEGATES:
         return "content"
-    return "content" if action.listed and action.kind in CONTENT_KINDS else "call"
+    if action.kind in CONTENT_KINDS:
+        return "content" if action.listed else "answer"
+    return "call"
 
 
 def _not_run(reading: Reading) -> _Verdict | None:
@@ -244,7 +248,7 @@ def _despite_success(
 ) -> _Verdict | None:
     """A failure that the output proves although the status says nothing of it: red summaries, masked statuses, uncaught
     exceptions at the very end, failed checks of continuous integration."""
-    if form != "shell" or kind not in ("execute", "test", "read", "search"):
+    if form not in OF_SHELLS or kind not in ("execute", "test", "read", "search"):
         return None
     shell = action.shell
     if kind in CONTENT_KINDS:
@@ -294,7 +298,7 @@ def _remark(action: Action, kind: ToolKind, reading: Reading, body: str, summary
 
 def _by_text(action: Action, kind: ToolKind, form: Form, body: str, summary: Summary | None) -> _Verdict:
     """No flag and no exit code: summaries, then anchored lines of shells, then how a tool's answer begins."""
-    if form == "shell":
+    if form in OF_SHELLS:
         if action.tool == "?" or kind not in ("execute", "test", "edit", "write", "other"):
             return _Verdict("unknown", "none", _remark(action, kind, Reading(body), body, summary))
         if summary is not None and summary.run:
