@@ -24,7 +24,7 @@ edits = st.lists(
     st.one_of(
         st.builds(Note, strategies.words),
         st.builds(Instruction, strategies.words),
-        st.just(DropForeignReasoning()),
+        st.builds(DropForeignReasoning, st.just(()), st.booleans()),
         st.builds(Effort, st.sampled_from(["low", "high"])),
     ),
     max_size=5,

@@ -11,7 +11,12 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.running import Running, running
 
-THINKING = {"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"}
+
+def thinking(number: int) -> dict[str, str]:
+    """What the upstream thinks in its answer to the request of this number, from 1."""
+    return {"type": "thinking", "thinking": "Let me see.", "signature": f"c2lnbmVk/{number}+=="}
+
+
 ROUTES = """
 [upstreams.u]
 format = "anthropic_messages"
@@ -61,7 +66,7 @@ class Upstream:
                     "type": "message",
                     "role": "assistant",
                     "model": json.loads(raw)["model"],
-                    "content": [THINKING, {"type": "text", "text": "Done."}],
+                    "content": [thinking(len(owner.bodies)), {"type": "text", "text": "Done."}],
                     "stop_reason": "end_turn",
                     "stop_sequence": None,
                     "usage": {"input_tokens": 3, "output_tokens": 2},
@@ -117,10 +122,51 @@ def test_another_model_does_not_see_it(gateway: Running, upstream: Upstream):
     send(gateway, "two", second)
     assert b"signature" not in upstream.bodies[1]
     assert json.loads(upstream.bodies[1])["messages"][1]["content"] == [{"type": "text", "text": "Done."}]
-    # Both have thought by now, and nobody can tell whose thinking is whose: it stays out for either.
-    third = grown(second, {"content": [THINKING, {"type": "text", "text": "Done."}]})
-    send(gateway, "one", third)
-    assert b"signature" not in upstream.bodies[2]
+
+
+def test_the_first_model_gets_its_own_thinking_back_after_another_has_served(gateway: Running, upstream: Upstream):
+    first = [{"role": "user", "content": "Hello"}]
+    second = grown(first, send(gateway, "one", first))
+    third = grown(second, send(gateway, "two", second))
+    fourth = grown(third, send(gateway, "one", third))
+    for route, expected in (("two", ["c2lnbmVk/2+=="]), ("one", ["c2lnbmVk/1+==", "c2lnbmVk/3+=="])):
+        send(gateway, route, fourth)
+        blocks = [
+            b for m in json.loads(upstream.bodies[-1])["messages"] if m["role"] == "assistant" for b in m["content"]
+        ]
+        assert [b["signature"] for b in blocks if b["type"] == "thinking"] == expected
+        assert [b["text"] for b in blocks if b["type"] == "text"] == ["Done."] * 3
+    dropped = [drop["why"] for drop in gateway.settled()[0].drop_report]
+    assert dropped == ["opaque reasoning: only target two can read it"]
+    assert all("marks" not in state or not state["marks"] for t in gateway.turns() for state in t.memory.values())
+
+
+def test_thinking_that_crossed_a_translation_goes_back_to_its_maker_alone(gateway: Running, upstream: Upstream):
+    items: list[Any] = [{"type": "message", "role": "user", "content": "Hello"}]
+    for route in ("one", "two", "one", "two"):
+        headers = {"content-type": "application/json", "x-turnout-session": "sealed"}
+        body = json.dumps({"model": route, "store": False, "input": items}).encode()
+        with urlopen(Request(f"{gateway.url}/v1/responses", body, headers), timeout=10) as response:
+            items = [*items, *json.loads(response.read())["output"], {"role": "user", "content": "And now?"}]
+    for number, expected in enumerate(([], [], ["c2lnbmVk/1+=="], ["c2lnbmVk/2+=="])):
+        messages = json.loads(upstream.bodies[number])["messages"]
+        blocks = [b for m in messages if m["role"] == "assistant" for b in m["content"]]
+        assert [b["signature"] for b in blocks if b["type"] == "thinking"] == expected
+
+
+def test_a_tool_loop_that_another_model_began_goes_on_without_thinking(gateway: Running, upstream: Upstream):
+    fixed = {"type": "enabled", "budget_tokens": 2000}
+    first: list[Any] = [{"role": "user", "content": "Hello"}]
+    began = grown(first, send(gateway, "one", first))
+    call = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "x"}]}
+    # The loop's own turn has no thinking: it was made by a model that shows none.
+    loop = [*began, {"role": "assistant", "content": [call]}, result]
+    send(gateway, "one", loop, thinking=fixed)
+    assert json.loads(upstream.bodies[-1])["thinking"] == fixed  # nobody else has served this history
+    send(gateway, "two", began)
+    send(gateway, "one", loop, thinking=fixed)
+    assert json.loads(upstream.bodies[-1])["thinking"] == {"type": "disabled"}
 
 
 def test_sessions_do_not_taint_one_another(gateway: Running, upstream: Upstream):
@@ -128,7 +174,7 @@ def test_sessions_do_not_taint_one_another(gateway: Running, upstream: Upstream)
     send(gateway, "one", first, session="a")
     second = grown(first, send(gateway, "two", first, session="b"))
     send(gateway, "two", second, session="b")
-    assert b"c2lnbmVk" in upstream.bodies[-1]
+    assert b"c2lnbmVk/2" in upstream.bodies[-1]
 
 
 def test_unsigned_thinking_of_a_translation_never_reaches_a_messages_server(gateway: Running, upstream: Upstream):

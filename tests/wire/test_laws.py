@@ -139,7 +139,7 @@ edits = st.lists(
     st.one_of(
         st.builds(Note, strategies.words),
         st.builds(Instruction, strategies.words),
-        st.just(DropForeignReasoning()),
+        st.builds(DropForeignReasoning, st.just(()), st.booleans()),
         st.just(Effort("high")),
     ),
     min_size=1,

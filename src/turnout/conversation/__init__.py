@@ -15,6 +15,7 @@ from turnout.conversation.delta import (
     unfold,
 )
 from turnout.conversation.edits import DropForeignReasoning, Edit, Instruction, Note, apply
+from turnout.conversation.issued import mark, payloads
 from turnout.conversation.lazy import Lazy, Sourced
 from turnout.conversation.parts import (
     FORMATS,
@@ -83,5 +84,7 @@ __all__ = [
     "Usage",
     "apply",
     "fold",
+    "mark",
+    "payloads",
     "unfold",
 ]

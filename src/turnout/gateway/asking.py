@@ -9,6 +9,7 @@ import msgspec
 from turnout.conversation import Folding, Reply
 from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
+from turnout.gateway.artefacts import NOBODY, Makers, hygiene
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Ask, Failure, Outcome
 from turnout.upstream.models import Opened
@@ -17,7 +18,7 @@ from turnout.wire.codec import Request
 
 
 class Asker:
-    """Performs `Ask`s for one turn and keeps account of each."""
+    """Performs `Ask`s for one turn and keeps account of each. `known`: who made what in the lane."""
 
     def __init__(
         self,
@@ -27,6 +28,7 @@ class Asker:
         headers: Sequence[tuple[bytes, bytes]],
         turn_began: float,
         until: float | None,
+        known: Makers = NOBODY,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -34,6 +36,7 @@ class Asker:
         self._headers = headers
         self._turn_began = turn_began
         self._until = until
+        self._known = known
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
@@ -52,10 +55,11 @@ class Asker:
                     settings = msgspec.structs.replace(
                         request.settings, previous_response_id=None, conversation_id=None
                     )
+                clean = hygiene(request, ask.conversation, model, self._known, self._gateway.models)
                 prepared = prepare(
                     request,
                     model,
-                    ask.edits,
+                    (*clean.edits, *ask.edits),
                     rewrite=None if own else ask.conversation,
                     settings=settings,
                     stream=True,

@@ -8,7 +8,7 @@ import msgspec
 from turnout.conversation import Reply
 from turnout.errors import ClientError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
-from turnout.gateway.artefacts import hygiene, reasoners, shows_reasoning
+from turnout.gateway.artefacts import hygiene, made_in, makers
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
 from turnout.gateway.playing import rewritten, send_body, streamed
@@ -152,11 +152,16 @@ def prepared_for(serving: "Serving", request: Request, route: Route, model: Mode
             code="unsupported_feature",
             param="conversation",
         )
-    edits = (*hygiene(request, model, reasoners(serving.loaded.states)), *decision.edits)
+    conversation = serving.conversation or request.conversation
+    clean = hygiene(request, conversation, model, makers(serving.loaded.states), serving.gateway.models)
+    edits = (*clean.edits, *decision.edits)
     serving.edits = edits
     prepared = prepare(request, model, edits, rewrite=rewrite, settings=settings)
     if prepared.drops and route.strict:
         refuse_drops(prepared.drops)
+    if clean.drops:
+        # What this model could not have read is no loss of the translation, so `strict` does not refuse it.
+        prepared = msgspec.structs.replace(prepared, drops=(*clean.drops, *prepared.drops))
     return prepared
 
 
@@ -187,7 +192,7 @@ async def answer(serving: "Serving", request: Request, opened: Opened, account: 
         return
     body = await response.read(REPLY_LIMIT)
     account.first_byte = time.monotonic()
-    serving.reasoned = shows_reasoning(body)
+    serving.made += made_in(body, model.format)
     if model.format == request.format and not request.settings.stream:
         counted = model.codec.count_reply(body, request)
         serving.finished(account, counted.usage, counted.stop, counted.id)

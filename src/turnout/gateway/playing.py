@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from turnout.conversation import Reasoning, Reply, unfold
+from turnout.conversation import Reply, unfold
 from turnout.errors import ClientError
+from turnout.gateway.artefacts import made_of
 from turnout.gateway.relay import unsayable
 from turnout.routing.core import Answer
 from turnout.wire.codec import Request
@@ -21,7 +22,7 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     cannot say it."""
     model, reply, stream = serving.gateway.models[decision.target], decision.reply, request.settings.stream
     serving.served_by(model)
-    serving.reasoned = any(isinstance(part, Reasoning) for part in reply.parts)
+    serving.made += made_of(reply.parts)
     upstream_id = reply.id
     if reply.format != request.format or reply.frames is None:
         reply = replace(reply, id=serving.continuable(reply.id))

@@ -1,10 +1,15 @@
 """Makes the record of a turn that is over."""
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from turnout.gateway import artefacts
 from turnout.gateway.warmth import PREFIX_KEY
 from turnout.ledger.trace import Call, TurnRecord
+from turnout.routing.core import State
 
 if TYPE_CHECKING:
     from turnout.gateway.serving import Serving
@@ -37,7 +42,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         model=serving.model_name,
         why=serving.overruled or (decision.why if decision is not None else None),
         signals=serving.signals if gateway.keeps_signals else None,
-        memory={name: state for name, state in serving.loaded.states.items() if name != PREFIX_KEY},
+        memory=_memory(serving.loaded.states),
         remembered=decision.remember if decision is not None and serving.committed else (),
         calls=calls,
         usage=serving.usage if serving.usage is not None or not calls else calls[-1].usage,
@@ -59,6 +64,15 @@ def recorded(serving: "Serving") -> TurnRecord:
         request=serving.body if gateway.keeps_bodies else None,
         response=b"".join(serving.response) if serving.response is not None else None,
     )
+
+
+def _memory(states: Mapping[str, State]) -> dict[str, State]:
+    """What routers read of a lane's memory: without the digests that only the gateway's own accounts need."""
+    kept = {name: state for name, state in states.items() if name != PREFIX_KEY}
+    made = artefacts.makers(states)
+    if made.marks:
+        kept[artefacts.KEY] = replace(made, marks={})
+    return kept
 
 
 def total(calls: tuple[Call, ...]) -> tuple[float | None, str]:

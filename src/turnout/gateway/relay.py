@@ -29,7 +29,7 @@ from turnout.conversation import (
 )
 from turnout.errors import ClientError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
-from turnout.gateway.artefacts import shows_reasoning
+from turnout.gateway.artefacts import made_in, made_of
 from turnout.upstream.models import Answering, Opened
 from turnout.wire.codec import Request, Tally, Writer
 from turnout.wire.drops import Drop
@@ -56,8 +56,8 @@ async def relay_native(serving: "Serving", request: Request, opened: Opened, acc
             kept.append(chunk)
         if account.first_byte is None:
             account.first_byte = time.monotonic()
-        if not serving.reasoned:
-            serving.reasoned = shows_reasoning(chunk)
+        if data:
+            serving.made += made_in(data, opened.model.format)
         if held:
             data = held + data
             held = b""
@@ -240,8 +240,6 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
             kind = type(delta)
             if (kind is not TextDelta and kind is not ArgumentsDelta) or keeps:
                 folding.feed(delta)
-                if kind is PartBegin and type(delta.part) is Reasoning:  # type: ignore[union-attr]
-                    serving.reasoned = True
         data = b"".join([writer.feed(delta) for delta in deltas])
         if writer.refusal is not None:
             account.usage = last.usage if type(last) is End else account.usage
@@ -254,6 +252,7 @@ async def relay_translated(serving: "Serving", request: Request, opened: Opened,
         if type(last) is End:
             serving.finished(account, last.usage, last.stop, reply_id)
             serving.drops += losses(serving, request, folding.reply)
+            serving.made += made_of(folding.reply.parts)
             if serving.must_commit:
                 await serving.commit(folding.reply if keeps else None)
         if data or ended:

@@ -11,7 +11,7 @@ import msgspec
 from turnout.conversation import Conversation, Edit, Fault, Message, Reply, Usage
 from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
-from turnout.gateway.artefacts import reasoned, reasoners
+from turnout.gateway.artefacts import makers, served
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
 from turnout.gateway.config import Route
@@ -40,10 +40,10 @@ from turnout.wire.responses.references import given_items
 class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
 
-    `request`, `route` and `decision` are None until that step has been reached. `reasoned`: the reply holds reasoning.
-    `edits`: what was changed on the way to the target. `watched`: what its prompt cache holds is worth knowing, and `cache` is
-    what has become known. `begun`: the writer that has told the client that an answer begins, and the id it told.
-    `overruled`: the explanation that replaces the router's when another target than its choice served.
+    `request`, `route` and `decision` are None until that step has been reached. `made`: marks of what only the answering model
+    can read of its reply. `edits`: what was changed on the way to the target. `watched`: what its prompt cache holds is worth
+    knowing, and `cache` is what has become known. `begun`: the writer that has told the client that an answer begins, and the
+    id it told. `overruled`: the explanation that replaces the router's when another target than its choice served.
     """
 
     # Most of these are set once, by the step that finds them out.
@@ -60,7 +60,6 @@ class Serving:
     decided_s = 0.0
     overruled: Why | None = None
     committed = False
-    reasoned = False
     edits: tuple[Edit, ...] = ()
     watched = False
     cache: CacheUse | None = None
@@ -96,6 +95,7 @@ class Serving:
         self.began = self.attended.began
         self.outlet = Outlet(send, self.attended)
         self.accounts: list[Account] = []
+        self.made: list[str] = []
         self.response: list[bytes] | None = [] if gateway.keeps_bodies else None
 
     async def serve(self) -> None:
@@ -169,7 +169,15 @@ class Serving:
             if run.done:
                 decision = run.result
             else:
-                asker = Asker(self.gateway, request, self.accounts, self.headers, self.began, self.attended.deadline)
+                asker = Asker(
+                    self.gateway,
+                    request,
+                    self.accounts,
+                    self.headers,
+                    self.began,
+                    self.attended.deadline,
+                    makers(turn.memory),
+                )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
             if decision.target not in self.gateway.models:
@@ -199,6 +207,7 @@ class Serving:
         """`model` is to answer the turn; the response head says so."""
         self.target, self.model_name, self.upstream_format = model.name, model.target.model, model.format
         self.drops = drops
+        self.made.clear()
         self.watched = len(self.body) >= model.watched_from and self.lane.identified
         decision = self.decision
         if decision is not None and model.name != decision.target:
@@ -243,7 +252,12 @@ class Serving:
     def must_commit(self) -> bool:
         """Whether anything is to be remembered before the terminal goes out."""
         remembers = bool(self.decision is not None and self.decision.remember)
-        return remembers or self.reasoned or self.watched or self.keeps_reply
+        return remembers or bool(self.made) or self.watched or self.keeps_reply or self._switches
+
+    @property
+    def _switches(self) -> bool:
+        """Whether it is worth knowing who served last: where another may serve next."""
+        return self.route is not None and len(self.route.targets) > 1
 
     async def commit(self, reply: Reply | None, frames: bytes = b"") -> None:
         """Remember the decision's events and the response; the next turn may come the moment the terminal is out.
@@ -254,8 +268,10 @@ class Serving:
             return
         self.committed = True
         conversation, events = self.conversation, self.decision.remember
-        if self.reasoned and self.target is not None and self.target not in reasoners(self.loaded.states):
-            events = (*events, reasoned(self.target))
+        if self.target is not None and self.lane.identified:
+            known = makers(self.loaded.states)
+            told = served(self.target, self.made, known, conversation, self._switches)
+            events = events if told is None else (*events, told)
         if self.watched and (seen := self._warmed()) is not None:
             events = (*events, seen)
         if events and self.lane.identified:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, Usage
+from turnout.conversation import Edit, Instruction, Note, Usage
 from turnout.gateway.digests import Prompt, prompt_of
 from turnout.pricing.caching import Caching, Lifetime, survival
 from turnout.pricing.rates import Rates
@@ -141,7 +141,7 @@ def _losses(warm: Warm, found: Break, shape: int, now: Prompt, serving: "Serving
     if found.kept is not None:
         lost = [found._replace(lost=warm.tokens - warm.cut(*found.kept).tokens)]
     if warm.shape != shape:
-        lost.append(_edited(warm, shape, now, serving))
+        lost.append(_edited(warm, now))
     return lost
 
 
@@ -159,27 +159,18 @@ def _broken(lane: Warmth, warm: Warm | None, lost: list[Break], left: float) -> 
     return max(reasons, key=lambda reason: reason.lost)
 
 
-def _edited(warm: Warm, shape: int, now: Prompt, serving: "Serving") -> Break:
-    """What a change of our own edits costs: a prompt stands before all but the tools, reasoning is left out from the first
-    answer on."""
-    if warm.shape >> 1 != shape >> 1:
-        part, kept = "prompt", (0, now.tools_size)
-    else:
-        roles = serving.conversation.roles if serving.conversation is not None else ()
-        first = roles.index("assistant") if "assistant" in roles else len(roles)
-        part, kept = "reasoning", (first, now.size_of(first))
-    return Break("gateway", warm.tokens - warm.cut(*kept).tokens, part, kept[0] if part == "reasoning" else None)
+def _edited(warm: Warm, now: Prompt) -> Break:
+    """What a change of our own edits costs: a prompt stands before all but the tools."""
+    return Break("gateway", warm.tokens - warm.cut(0, now.tools_size).tokens, "prompt")
 
 
 def _shape(edits: tuple[Edit, ...]) -> int:
-    """A digest of the edits that change the prompt for good: its last bit says whether reasoning is left out."""
-    digest, hygiene = 0, False
+    """A digest of the edits that change the prompt for good. Reasoning that is left out never was in this target's prompt."""
+    digest = 0
     for edit in edits:
         if type(edit) is Instruction:
             digest = crc32(edit.text.encode("utf-8", "surrogatepass"), digest) or 1
-        elif type(edit) is DropForeignReasoning:
-            hygiene = True
-    return digest << 1 | hygiene
+    return digest
 
 
 def _use(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.native import messages_bodies
-from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, apply
+from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, apply, mark
 from turnout.conversation.edits import Effort
 from turnout.errors import ClientError
 from turnout.wire.anthropic import MESSAGES
@@ -40,6 +40,31 @@ def test_a_note_goes_behind_the_last_block_and_nothing_else_moves() -> None:
 def test_an_instruction_goes_before_the_first_block_and_nothing_else_moves() -> None:
     out = MESSAGES.patch(SPACED, [Instruction("i")])
     assert out.replace(b'{"type":"text","text":"i"},', b"") == SPACED
+
+
+def test_reasoning_of_ones_own_stays_and_foreign_beside_it_goes() -> None:
+    assert MESSAGES.patch(SPACED, [DropForeignReasoning((mark("s"),))]) is SPACED
+    signed = [{"type": "thinking", "thinking": "t", "signature": whose} for whose in ("mine", "theirs", "")]
+    redacted = [{"type": "redacted_thinking", "data": whose} for whose in ("mine", "theirs")]
+    raw = body([{"role": "assistant", "content": [*signed, *redacted]}])
+    assert patched(raw, DropForeignReasoning((mark("mine"),)))["messages"][0]["content"] == [signed[0], redacted[0]]
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_loop_that_others_began_without_thinking_is_finished_without(mixed: bool) -> None:
+    fixed = {"type": "enabled", "budget_tokens": 2000}
+    call = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    own = {"type": "thinking", "thinking": "t", "signature": "mine"}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}]}
+    edit = DropForeignReasoning((mark("mine"),), mixed)
+    bare = patched(body([{"role": "assistant", "content": [call]}, result], thinking=fixed), edit)
+    assert bare["thinking"] == ({"type": "disabled"} if mixed else fixed)
+    led = body([{"role": "assistant", "content": [own, call]}, result], thinking=fixed)
+    assert MESSAGES.patch(led, [edit]) == led
+    over = body(
+        [{"role": "assistant", "content": [call]}, result, {"role": "assistant", "content": "x"}], thinking=fixed
+    )
+    assert MESSAGES.patch(over, [edit]) == over
 
 
 def test_dropping_reasoning_cuts_the_block_and_nothing_else() -> None:

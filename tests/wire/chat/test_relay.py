@@ -1,5 +1,6 @@
 """What touches a relayed body or stream: patches, the request for usage, the watcher."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -8,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.chat.exchange import call, chunk, request, sse
-from turnout.conversation import DropForeignReasoning, Edit, Effort, Instruction, Note, Usage
+from turnout.conversation import (
+    DropForeignReasoning,
+    Edit,
+    Effort,
+    Instruction,
+    Note,
+    Settings,
+    Usage,
+    apply,
+    mark,
+)
 from turnout.errors import UpstreamError
 from turnout.wire.chat import CHAT
 
@@ -56,6 +67,28 @@ def test_opaque_reasoning_goes_and_readable_reasoning_stays() -> None:
     found = patched(body, DropForeignReasoning())["messages"]
     assert ["reasoning_details" in m for m in found] == [True, False, True]
     assert all(m["reasoning"] == "r" for m in found)
+
+
+def test_opaque_reasoning_of_ones_own_stays_byte_for_byte() -> None:
+    def call(signature: str) -> dict[str, Any]:
+        extra = {"google": {"thought_signature": signature}}
+        return {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": extra}
+
+    def turn(mine: bool) -> dict[str, Any]:
+        whose = "mine" if mine else "theirs"
+        details = [{"type": "reasoning.encrypted", "data": whose}]
+        return {"role": "assistant", "content": None, "reasoning_details": details, "tool_calls": [call(whose)]}
+
+    edit = DropForeignReasoning((mark("mine"),))
+    own = json.dumps({"messages": [turn(True)]}, indent=1).encode()
+    assert CHAT.patch(own, [edit]) == own
+    both = msgspec.json.encode({"messages": [turn(True), turn(False)]})
+    found = patched(both, edit)["messages"]
+    bare = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert found == [turn(True), {"role": "assistant", "content": None, "tool_calls": [bare]}]
+    conversation, _ = apply(CHAT.read_request(both).conversation, Settings(), (edit,))
+    assert conversation.messages[0] == CHAT.read_request(both).conversation.messages[0]
+    assert conversation.messages[1].parts == CHAT.read_request(CHAT.patch(both, [edit])).conversation.messages[1].parts
 
 
 @pytest.mark.parametrize(

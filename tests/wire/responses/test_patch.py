@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from turnout.conversation import DropForeignReasoning, Instruction, Note
+from turnout.conversation import DropForeignReasoning, Instruction, Note, Settings, apply, mark
 from turnout.conversation.edits import Effort
 from turnout.wire.responses import RESPONSES
 
@@ -60,6 +60,24 @@ def test_effort_leaves_the_rest_of_the_reasoning():
     assert after["reasoning"] == {"summary": "auto", "effort": "high"}
     assert after["include"] == ["y"]
     assert patched(body(input="x"), Effort("high"))["reasoning"] == {"effort": "high"}
+
+
+def test_reasoning_of_ones_own_stays_and_what_goes_takes_the_ids_made_with_it_along():
+    def thought(payload):
+        return {"type": "reasoning", "id": f"rs_{payload}", "summary": [], "encrypted_content": payload}
+
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "t"}]}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "x"}
+    items = [thought("theirs"), said, call, output, said, thought("mine"), said, call, output]
+    edit = DropForeignReasoning((mark("mine"),))
+    after = patched(body(input=items), edit)["input"]
+    bare = [{k: v for k, v in item.items() if k != "id"} for item in (said, call)]
+    assert after == [*bare, output, *items[4:]]
+    raw = RESPONSES.patch(body(input=items), [edit])
+    assert RESPONSES.patch(raw, [edit]) == raw
+    conversation, _ = apply(RESPONSES.read_request(body(input=items)).conversation, Settings(), (edit,))
+    assert list(conversation.messages) == list(RESPONSES.read_request(raw).conversation.messages)
 
 
 def test_reasoning_of_others_loses_what_only_they_can_read():

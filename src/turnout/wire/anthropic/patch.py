@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
+from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, mark
 from turnout.conversation.edits import Effort
 from turnout.errors import ClientError
 from turnout.wire.anthropic.thinking import LEVELS, without_thinking_edits
@@ -56,7 +56,7 @@ def _changes(top: Top, edit: Edit) -> dict[str, bytes | None]:
         case Effort():
             return _effort(top, edit.level)
         case DropForeignReasoning():
-            return _without_reasoning(top)
+            return _without_reasoning(top, frozenset(edit.keep), edit.mixed)
 
 
 def _note(top: Top, text: str) -> dict[str, bytes | None]:
@@ -133,31 +133,34 @@ def _thinking_off(top: Top) -> dict[str, bytes | None]:
     return changes
 
 
-def _without_reasoning(top: Top) -> dict[str, bytes | None]:
+def _without_reasoning(top: Top, keep: frozenset[str], mixed: bool) -> dict[str, bytes | None]:
     messages = top.get("messages", b"[]")
-    if b"thinking" not in messages:
+    if b"thinking" not in messages and not mixed:
         return {}
     places = _elements(messages, "messages")
     kept: list[tuple[int, int, bytes]] = []
-    changed: set[int] = set()
+    changed: dict[int, bytes | None] = {}
     for i, (start, end) in enumerate(places):
         old = messages[start:end]
-        new = _message_without_reasoning(old) if b"thinking" in old else old
+        new = _message_without_reasoning(old, keep) if b"thinking" in old else old
         if new is not old:
-            changed.add(i)
+            changed[i] = new
         if new is not None:
             kept.append((start, end, new))
-    if not changed:
-        return {}
-    changes: dict[str, bytes | None] = {"messages": _rejoined(messages, places, kept)}
-    if _object(top, "thinking").get("type") == "enabled" and _loop_lost_its_lead(messages, places, changed):
-        # With a fixed budget Messages wants the tool loop in progress to start with its thinking, which is gone now.
-        changes.update(_thinking_off(top))
+    changes: dict[str, bytes | None] = {"messages": _rejoined(messages, places, kept)} if changed else {}
+    if (changed or mixed) and _object(top, "thinking").get("type") == "enabled":
+        at = len(places) - 2
+        if at in changed or mixed:
+            asked = changed[at] if at in changed else messages[slice(*places[at])] if at >= 0 else None
+            if _ends_in_loop(messages, places) and not _leads(asked):
+                # With a fixed budget Messages wants the tool loop in progress to start with thinking, and it does not.
+                changes.update(_thinking_off(top))
     return changes
 
 
-def _message_without_reasoning(message: bytes) -> bytes | None:
-    """The message without its thinking blocks: itself when it has none, None when nothing else is in it.
+def _message_without_reasoning(message: bytes, keep: frozenset[str]) -> bytes | None:
+    """The message without its thinking blocks but those to `keep`: itself when it loses none, None when nothing else is in
+    it.
 
     Unsigned thinking goes too: it was made by a model of another format, and Messages refuses it.
     """
@@ -172,7 +175,7 @@ def _message_without_reasoning(message: bytes) -> bytes | None:
     left = [
         (start, end, array[start:end])
         for (start, end), value in zip(places, values, strict=True)
-        if not (isinstance(value, dict) and isinstance(kind := value.get("type"), str) and kind in _REASONING)
+        if not _is_reasoning(value) or _own(value, keep)
     ]
     if len(left) == len(places):
         return message
@@ -181,9 +184,26 @@ def _message_without_reasoning(message: bytes) -> bytes | None:
     return message[: content.start] + _rejoined(array, places, left) + message[content.end :]
 
 
-def _loop_lost_its_lead(messages: bytes, places: list[tuple[int, int]], changed: set[int]) -> bool:
-    """Whether the body ends inside a tool loop whose assistant turn has just lost its thinking."""
-    if len(places) < 2 or len(places) - 2 not in changed:
+def _is_reasoning(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(kind := block.get("type"), str) and kind in _REASONING
+
+
+def _own(block: dict[str, Any], keep: frozenset[str]) -> bool:
+    """Whether the receiving model made this thinking block itself."""
+    payload = block.get("signature" if block["type"] == "thinking" else "data")
+    return bool(keep) and isinstance(payload, str) and bool(payload) and mark(payload) in keep
+
+
+def _leads(message: bytes | None) -> bool:
+    """Whether an assistant turn starts with thinking."""
+    value = _ANY.decode(message) if message is not None else None
+    content = value.get("content") if isinstance(value, dict) else None
+    return isinstance(content, list) and bool(content) and _is_reasoning(content[0])
+
+
+def _ends_in_loop(messages: bytes, places: list[tuple[int, int]]) -> bool:
+    """Whether the body ends with the results of an assistant turn's calls."""
+    if len(places) < 2:
         return False
     last = _ANY.decode(messages[slice(*places[-1])])
     content = last.get("content") if isinstance(last, dict) else None

@@ -5,15 +5,16 @@ from typing import Any
 
 import msgspec
 
-from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
+from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, mark
 from turnout.conversation import Effort as EffortEdit
+from turnout.conversation.issued import details_payloads, thought_signature, without_thought_signature
 from turnout.wire.body import fields, spans, splice
 from turnout.wire.codec import Request
 
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _ASK = b',"stream_options":{"include_usage":true}}'
 _OPTIONS = b'"stream_options"'
-_DETAILS = b'"reasoning_details"'
+_DETAILS, _SIGNED_CALL = b'"reasoning_details"', b'"thought_signature"'
 
 
 def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
@@ -25,7 +26,7 @@ def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
             case Instruction():
                 body = _instruction(body, edit.text)
             case DropForeignReasoning():
-                body = _without_opaque(body)
+                body = _without_opaque(body, frozenset(edit.keep))
             case EffortEdit():
                 body = _effort(body, edit.level)
     return body
@@ -92,24 +93,46 @@ def _instruction(body: bytes, text: str) -> bytes:
     return messages.replaced(b"[" + added + messages.array[1:])
 
 
-def _without_opaque(body: bytes) -> bytes:
-    """Without signed and encrypted reasoning; what any model can read stays."""
-    if _DETAILS not in body:
+def _without_opaque(body: bytes, keep: frozenset[str]) -> bytes:
+    """Without signed and encrypted reasoning but that to `keep`; what any model can read stays."""
+    if _DETAILS not in body and _SIGNED_CALL not in body:
         return body
     messages = _Messages(body)
     array, at = messages.array, 0
     for item in messages.items:
         start = array.index(item, at)
         at = start + len(item)
-        if _DETAILS not in item:
+        if _DETAILS not in item and _SIGNED_CALL not in item:
             continue
         message = msgspec.json.decode(item)
-        if not isinstance(message, dict) or not any(map(_opaque, message.get("reasoning_details") or ())):
+        changes = _foreign(message, keep) if isinstance(message, dict) else {}
+        if not changes:
             continue
-        cleaned = splice(item, {"reasoning_details": None})
+        cleaned = splice(item, changes)
         array = array[:start] + cleaned + array[at:]
         at = start + len(cleaned)
     return messages.replaced(array)
+
+
+def _foreign(message: dict[str, Any], keep: frozenset[str]) -> dict[str, bytes | None]:
+    """What changes in a message so that it holds no opaque reasoning of another model."""
+    changes: dict[str, bytes | None] = {}
+    details = message.get("reasoning_details") or ()
+    if isinstance(details, list) and any(map(_opaque, details)):
+        # The details of a message were made by one model.
+        own = any(mark(payload) in keep for payload in details_payloads(details))
+        changes = {} if own else {"reasoning_details": None}
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        cleaned = [_unsigned(call, keep) for call in calls]
+        if cleaned != calls:
+            changes["tool_calls"] = msgspec.json.encode(cleaned)
+    return changes
+
+
+def _unsigned(call: Any, keep: frozenset[str]) -> Any:
+    signature = thought_signature(call) if isinstance(call, dict) else ""
+    return without_thought_signature(call) if signature and mark(signature) not in keep else call
 
 
 def _opaque(detail: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note
+from turnout.conversation import DropForeignReasoning, Edit, Instruction, Note, mark
 from turnout.errors import ClientError
 from turnout.wire.body import fields, splice
 from turnout.wire.responses.content import decoded
@@ -29,7 +29,7 @@ def patch(body: bytes, edits: Sequence[Edit]) -> bytes:
         elif isinstance(edit, Instruction):
             body = _instructed(body, found.get("instructions"), edit.text)
         elif isinstance(edit, DropForeignReasoning):
-            change = _readable(found.get("input"))
+            change = _readable(found.get("input"), frozenset(edit.keep))
             body = splice(body, {"input": change}) if change is not None else body
         else:
             reasoning = _decoded(found.get("reasoning"))
@@ -123,31 +123,55 @@ def _with_note(item: bytes, text: str) -> bytes | None:
     return splice(item, {"content": b"[" + old + b"," + part + b"]"})
 
 
-def _readable(raw: Raw | None, sealed_only: bool = False) -> bytes | None:
-    """The input with reasoning reduced to what anybody can read (`sealed_only`: or the issuer); None when it is that."""
+def _readable(raw: Raw | None, keep: frozenset[str] = frozenset(), sealed_only: bool = False) -> bytes | None:
+    """The input with reasoning reduced to what anybody can read, or `keep` says its maker can (`sealed_only`: or the issuer);
+    None when it is that."""
     whole = bytes(raw) if raw is not None else b""
     if raw is None or whole[:1] != b"[" or b"encrypted_content" not in whole:
         return None
     kept: list[bytes] = []
-    changed = False
-    for item in _items(raw):
-        left = _left_of(bytes(item), sealed_only)
+    changed = orphaned = False
+    for raw_item in _items(raw):
+        item = bytes(raw_item)
+        left = _left_of(item, keep, sealed_only)
+        if left is not None:
+            orphaned = not sealed_only
+        elif orphaned:
+            left, orphaned = _orphan(item)
         changed |= left is not None
         if left != b"":
-            kept.append(bytes(item) if left is None else left)
+            kept.append(item if left is None else left)
     return b"[" + b",".join(kept) + b"]" if changed else None
 
 
-def _left_of(item: bytes, sealed_only: bool) -> bytes | None:
+def _left_of(item: bytes, keep: frozenset[str], sealed_only: bool) -> bytes | None:
     """What stays of a reasoning item with a payload (b"": nothing); None for every other item."""
     if b"encrypted_content" not in item or b"reasoning" not in item:
         return None
     value = decoded(item, "input")
     if not isinstance(value, dict) or value.get("type") != "reasoning" or not value.get("encrypted_content"):
         return None
-    sealed = is_sealed(value["encrypted_content"])
-    if sealed_only and not sealed:
+    payload = value["encrypted_content"]
+    sealed = is_sealed(payload)
+    if not sealed and (sealed_only or (keep and isinstance(payload, str) and mark(payload) in keep)):
         return None
     if sealed or not (value.get("summary") or value.get("content")):
         return b""
     return splice(item, {"encrypted_content": None, "id": None})
+
+
+_WITH_REASONING = frozenset({"message", "function_call", "custom_tool_call"})
+
+
+def _orphan(item: bytes) -> tuple[bytes | None, bool]:
+    """An item that follows reasoning which is gone: without its id, by which the server would ask for that (None when it has
+    none), and whether what comes next may be such an item too."""
+    value = decoded(item, "input")
+    if not isinstance(value, dict):
+        return None, False
+    kind = value.get("type", "message")
+    if kind == "reasoning":
+        return None, False
+    if kind not in _WITH_REASONING or value.get("role", "assistant") != "assistant":
+        return None, not str(kind).endswith("_output") and "role" not in value
+    return (splice(item, {"id": None}) if "id" in value else None), True
