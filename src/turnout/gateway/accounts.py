@@ -2,12 +2,13 @@
 
 import time
 
-from turnout.conversation import Usage
-from turnout.errors import UpstreamError
+from turnout.conversation import Edit, Usage
+from turnout.errors import ClientError, UpstreamError
 from turnout.ledger.trace import Call
 from turnout.pricing.rates import cost
 from turnout.upstream.models import Model
 from turnout.wire.codec import Tally
+from turnout.wire.drops import Drop
 
 BROKEN_OFF = "unknown: the reply broke off, and the usage is what had been reported by then"
 
@@ -16,15 +17,19 @@ class Account:
     """One call in progress. Times are seconds since the turn began on the monotonic clock.
 
     `tally`: what watches the reply while it is relayed. `charged`: whether a call may be billed though nothing came of it:
-    its server may have been at work already.
+    its server may have been at work already. `drops`, `edits`, `headers`: what the request lost on its way, what was changed of
+    it, and the response's headers, where the reply may become the answer.
     """
 
     __slots__ = (
         "began",
         "charged",
+        "drops",
+        "edits",
         "ended",
         "error",
         "first_byte",
+        "headers",
         "model",
         "purpose",
         "reply",
@@ -51,6 +56,9 @@ class Account:
         self.reply = ""
         self.charged = True
         self.tally: Tally | None = None
+        self.drops: tuple[Drop, ...] = ()
+        self.edits: tuple[Edit, ...] = ()
+        self.headers: list[tuple[bytes, bytes]] = []
 
     def retried(self, error: UpstreamError) -> None:
         """The target is tried again after this failure."""
@@ -63,6 +71,10 @@ class Account:
             self.status = error.status
         self.charged = error.kind == "timeout" and error.sent
         self.ended = time.monotonic()
+
+    def refused(self, error: ClientError) -> None:
+        """The call was never made: the request cannot be put to this target."""
+        self.error, self.charged, self.ended = error.code, False, time.monotonic()
 
     def call(self, at: float) -> Call:
         """The account as the ledger keeps it, priced at the rates of `at` (Unix seconds)."""

@@ -10,15 +10,22 @@ from turnout.conversation import Folding, Reply
 from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import NOBODY, Makers, hygiene
+from turnout.gateway.fitting import unable
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Ask, Failure, Outcome
-from turnout.upstream.models import Opened
-from turnout.upstream.prepare import prepare
+from turnout.upstream.models import Model, Opened
+from turnout.upstream.prepare import Prepared, prepare
 from turnout.wire.codec import Request
+from turnout.wire.drops import refuse_drops
 
 
 class Asker:
-    """Performs `Ask`s for one turn and keeps account of each. `known`: who made what in the lane."""
+    """Performs `Ask`s for one turn and keeps account of each.
+
+    An ask without settings of its own asks as the client did, and its reply may become the turn's answer: it is prepared as a
+    forwarded request would be. `known`: who made what in the lane. `strict`: such an ask fails
+    rather than lose part of the request.
+    """
 
     def __init__(
         self,
@@ -29,6 +36,7 @@ class Asker:
         turn_began: float,
         until: float | None,
         known: Makers = NOBODY,
+        strict: bool = False,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -37,6 +45,7 @@ class Asker:
         self._turn_began = turn_began
         self._until = until
         self._known = known
+        self._strict = strict
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
@@ -48,38 +57,24 @@ class Asker:
         opened: Opened | None = None
         try:
             async with asyncio.timeout(ask.within_s):
-                request = self._request
-                own, settings = ask.conversation is request.conversation, ask.settings
-                if not own and settings is None:
-                    # The conversation is whole as it is: state kept elsewhere must not come on top of it.
-                    settings = msgspec.structs.replace(
-                        request.settings, previous_response_id=None, conversation_id=None
-                    )
-                clean = hygiene(request, ask.conversation, model, self._known, self._gateway.models)
-                prepared = prepare(
-                    request,
-                    model,
-                    (*clean.edits, *ask.edits),
-                    rewrite=None if own else ask.conversation,
-                    settings=settings,
-                    stream=True,
-                )
+                prepared = self._prepared(ask, model, account)
                 opened = await model.open(
                     prepared.body,
-                    request.format,
+                    self._request.format,
                     self._headers,
                     self._gateway.redactor,
                     self._until,
                     account.retried,
                 )
-                account.status = opened.response.status
-                reply = await self._collect(opened, account, request)
+                account.status, account.headers = opened.response.status, opened.response.headers
+                reply = await self._collect(opened, account, self._request)
         except TimeoutError:
             error = UpstreamError("timeout", f"{ask.purpose} on {ask.target} took longer than {ask.within_s:g} s")
             return self._failure(error, opened, account)
         except UpstreamError as error:
             return self._failure(error, opened, account)
         except ClientError as error:
+            account.refused(error)
             return Failure("request", error.message)
         except BaseException:
             if opened is not None:
@@ -87,6 +82,31 @@ class Asker:
             raise
         opened.succeeded()
         return reply
+
+    def _prepared(self, ask: Ask, model: Model, account: Account) -> Prepared:
+        """The body for `model`. Raises ClientError for what it cannot take, or may not lose."""
+        request, settings, stream = self._request, ask.settings, True
+        own = ask.conversation is request.conversation
+        if settings is None:
+            refusal = unable(model, request, ask.conversation)
+            if refusal is not None:
+                raise refusal
+            # Whole where the client wants it whole and the format is its own, so that it can have it byte for byte.
+            stream = request.settings.stream or model.format != request.format
+            if not own:
+                # The conversation is whole as it is: state kept elsewhere must not come on top of it.
+                settings = msgspec.structs.replace(request.settings, previous_response_id=None, conversation_id=None)
+        clean = hygiene(request, ask.conversation, model, self._known, self._gateway.models)
+        edits = (*clean.edits, *ask.edits)
+        prepared = prepare(
+            request, model, edits, rewrite=None if own else ask.conversation, settings=settings, stream=stream
+        )
+        if ask.settings is None:
+            if self._strict and prepared.drops:
+                refuse_drops(prepared.drops)
+            # What this model could not have read is no loss of the translation, so `strict` does not refuse it.
+            account.drops, account.edits = (*clean.drops, *prepared.drops), edits
+        return prepared
 
     def _failure(self, error: UpstreamError, opened: Opened | None, account: Account) -> Failure:
         account.failed(error)
@@ -106,13 +126,17 @@ class Asker:
                 msgspec.structs.replace(whole, frames=body, format=model.format, streamed=False), account
             )
         reader, folding, frames = model.codec.reader(request), Folding(), []
-        while (chunk := await response.next()) is not None:
-            account.first_byte = account.first_byte or time.monotonic()
-            frames.append(chunk)
-            for delta in reader.feed(chunk):
+        try:
+            while (chunk := await response.next()) is not None:
+                account.first_byte = account.first_byte or time.monotonic()
+                frames.append(chunk)
+                for delta in reader.feed(chunk):
+                    folding.feed(delta)
+            for delta in reader.close():
                 folding.feed(delta)
-        for delta in reader.close():
-            folding.feed(delta)
+        except BaseException:
+            account.usage = folding.reply.usage
+            raise
         if not folding.complete:
             raise UpstreamError("malformed", "the stream ended without a terminal event")
         reply = msgspec.structs.replace(folding.reply, frames=b"".join(frames), format=model.format, streamed=True)

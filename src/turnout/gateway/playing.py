@@ -6,9 +6,12 @@ from msgspec.structs import replace
 
 from turnout.conversation import Reply, unfold
 from turnout.errors import ClientError
+from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import made_of
 from turnout.gateway.relay import unsayable
 from turnout.routing.core import Answer
+from turnout.upstream.credentials import returned_headers
+from turnout.upstream.models import Model
 from turnout.wire.codec import Request
 
 if TYPE_CHECKING:
@@ -21,19 +24,20 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     """The reply a router has decided on, committed before any of it goes out. Raises UpstreamError when the client's format
     cannot say it."""
     model, reply, stream = serving.gateway.models[decision.target], decision.reply, request.settings.stream
-    serving.served_by(model)
+    account = _source(serving, model, reply)
+    serving.served_by(model, account.drops if account is not None else ())
     serving.made += made_of(reply.parts)
-    upstream_id = reply.id
-    if reply.format != request.format or reply.frames is None:
-        reply = replace(reply, id=serving.continuable(reply.id))
-        own = None
+    if account is not None:
+        account.served, serving.edits = True, account.edits
+        redactor = serving.gateway.redactor
+        if model.upstream.forward_auth:
+            redactor = redactor.with_credentials(serving.headers)
+        serving.outlet.head += [(n, redactor.clean_header(v)) for n, v in returned_headers(account.headers)]
+    if reply.format == request.format and reply.frames is not None and reply.streamed == stream:
+        body = relayed(serving, request, reply.frames) if stream else reply.frames
     else:
-        own = reply.frames if reply.streamed == stream else None
-    body = own if own is not None else (streamed if stream else rewritten)(serving, request, reply, model.target.model)
-    for account in reversed(serving.accounts):
-        if account.model is model and not account.error and account.reply == upstream_id:
-            account.served = True
-            break
+        reply = replace(reply, id=serving.continuable(reply.id))
+        body = (streamed if stream else rewritten)(serving, request, reply, model.target.model)
     serving.usage, serving.stop, serving.response_id = reply.usage, reply.stop, reply.id
     await serving.commit(reply, body)
     if stream:
@@ -41,6 +45,22 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
         await serving.outlet.write(body, last=True)
     else:
         await send_body(serving, body)
+
+
+def _source(serving: "Serving", model: Model, reply: Reply) -> Account | None:
+    """The account of the call that `reply` came from."""
+    for account in reversed(serving.accounts):
+        if account.model is model and not account.error and account.reply == reply.id:
+            return account
+    return None
+
+
+def relayed(serving: "Serving", request: Request, frames: bytes) -> bytes:
+    """A stream in the client's own format as it would have been relayed live: without usage that the client did not ask for."""
+    if request.settings.stream_usage:
+        return frames
+    tally = serving.codec.tally(request)
+    return tally.feed(frames) + tally.close()
 
 
 async def send_body(serving: "Serving", body: bytes) -> None:

@@ -177,6 +177,7 @@ class Serving:
                     self.began,
                     self.attended.deadline,
                     makers(turn.memory),
+                    route.strict,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
