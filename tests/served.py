@@ -68,6 +68,13 @@ class Served:
             assert time.monotonic() < until
             time.sleep(0.01)
 
+    def stop(self) -> None:
+        """End the process as an operator would; its ledger is whole then."""
+        for connection in self.connections:
+            connection.close()
+        self.process.terminate()
+        assert self.process.wait(30) == 0, self.log()
+
     def log(self) -> str:
         """What the process has written to stderr."""
         return (self.folder / "stderr").read_text()
@@ -82,9 +89,15 @@ class Served:
 
     def turns(self) -> dict[str, TurnRecord]:
         """The turns in the ledger by id. Raises when one is there twice."""
+        found, before = [], ""
         ledger = Ledger.read(f"sqlite:///{self.folder / 'turnout.db'}")
         try:
-            found = ledger.turns(limit=1000).turns
+            while True:
+                page = ledger.turns(limit=500, before=before)
+                found += page.turns
+                before = page.next
+                if not before:
+                    break
         finally:
             ledger.close()
         by_id = {turn.id: turn for turn in found}

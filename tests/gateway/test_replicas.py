@@ -34,6 +34,7 @@ capable = "large"
 hold = 2
 [sessions]
 url_env = "SESSIONS_URL"
+within_s = 20
 """
 TENANTS = """
 [server.tenants.one]

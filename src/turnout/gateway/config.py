@@ -136,14 +136,16 @@ class SessionsConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """Where routers keep what they remember of a lane.
 
     `url`: `memory:`, or `redis://HOST:6379/0` (`rediss://` with TLS) for several gateways; `url_env`: environment variable that
-    holds it instead, for URLs with a password. `ttl_s`: how long an idle lane or response is remembered. `max_lanes`: how many
-    are kept at once in memory; the longest idle go first. `max_responses`: how many responses are kept in memory for clients
-    that continue by id (`previous_response_id`), within 16 MiB; the longest unused go first.
+    holds it instead, for URLs with a password. `ttl_s`: how long an idle lane or response is remembered. `within_s`:
+    longest that a turn waits for one answer of the Redis server, connecting included, before it goes on without. `max_lanes`: how
+    many are kept at once in memory; the longest idle go first. `max_responses`: how many responses are kept in memory for
+    clients that continue by id (`previous_response_id`), within 16 MiB; the longest unused go first.
     """
 
     url: str = "memory:"
     url_env: str = ""
     ttl_s: Positive = 21_600.0
+    within_s: Annotated[float, Meta(gt=0, le=60)] = 0.5
     max_lanes: Annotated[int, Meta(ge=1)] = 20_000
     max_responses: Annotated[int, Meta(ge=1)] = 10_000
 

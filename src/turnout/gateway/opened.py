@@ -222,5 +222,5 @@ def sessions(config: Config) -> tuple[SessionStore, ResponseStore]:
         raise ConfigError(
             "the Redis client is not installed; run: pip install 'turnout[redis]'", file=config.file, key="sessions.url"
         ) from None
-    lanes = RedisStore(where, ttl_s=ttl_s)
+    lanes = RedisStore(where, ttl_s=ttl_s, within_s=config.sessions.within_s)
     return lanes, RedisResponses(lanes.link, ttl_s=ttl_s)

@@ -41,12 +41,14 @@ class Away(Exception):
 class Link:
     """One gateway's connections to a Redis server. Belongs to the event loop it is first used in.
 
+    `within_s`: longest that a command may take, connecting included; `CALL_S` when None.
     `trouble`: what went wrong, counted by operation and kind. After a command that got no answer, others are not even tried
-    for `COOLING_S`, so that a server that is away costs one request its `CALL_S` and not every request.
+    for `COOLING_S`, so that a server that is away costs one request its `within_s` and not every request.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, within_s: float | None = None) -> None:
         self.address = address
+        self.within_s = CALL_S if within_s is None else within_s
         self.trouble: dict[tuple[str, ...], float] = defaultdict(float)
         tls: dict[str, Any] = {"ssl": True, **address.options} if address.tls else {}
         self._client = Redis(
@@ -55,8 +57,8 @@ class Link:
             db=address.db,
             username=address.username,
             password=address.password,
-            socket_timeout=CALL_S,
-            socket_connect_timeout=CALL_S,
+            socket_timeout=self.within_s,
+            socket_connect_timeout=self.within_s,
             # A connection that the server closed while it was idle is replaced at once.
             retry=Retry(NoBackoff(), 1, (exceptions.ConnectionError,)),
             protocol=2,
@@ -83,9 +85,9 @@ class Link:
                 self.count(operation, "skipped")
                 raise Away(passing=False)
             # This call finds out whether the server is back; the others go on without it meanwhile.
-            self._away_until = now + CALL_S
+            self._away_until = now + self.within_s
         try:
-            async with asyncio.timeout(CALL_S):
+            async with asyncio.timeout(self.within_s):
                 answer = await self._execute(*command)
         except exceptions.NoScriptError:
             if self._away_until:

@@ -63,8 +63,8 @@ class RedisStore:
     a second; both are counted in `trouble`, and neither ever raises for it.
     """
 
-    def __init__(self, address: Address, *, ttl_s: float = 24 * 3600.0) -> None:
-        self.link = Link(address)
+    def __init__(self, address: Address, *, ttl_s: float = 24 * 3600.0, within_s: float | None = None) -> None:
+        self.link = Link(address, within_s)
         self.trouble: Mapping[tuple[str, ...], float] = self.link.trouble
         self._ttl_ms = max(1, int(ttl_s * 1000))
         # Values that turns in flight have read, so that most commits need not read them again.
