@@ -52,6 +52,10 @@ def announce(config: "Config", host: str, port: int, as_json: bool) -> None:
     output.say(f"  watch   {url}/dashboard")
     if host not in ("127.0.0.1", "localhost", "::1") and not config.server.require_keys:
         output.say("  warning: anyone who reaches this address may use it; set require_keys and tenants in [server]")
+    from turnout.gateway.checking import concerns
+
+    for key, message in concerns(config):
+        output.say(f"  note: {key}: {message}")
 
 
 def address(host: str, port: int) -> str:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from turnout.cli import options, output
 from turnout.cli.cache import words
 from turnout.cli.records import Records
+from turnout.cli.saving import Saving, saving
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -49,13 +50,16 @@ def why(
     record = Records(ledger, url, key_env).one(turn)
     loaded = _configuration(config)
     prices, apart = _options(record, loaded), _apart(record, loaded)
+    saved = saving(record, prices, loaded)
     if as_json:
-        output.emit(explained(record, prices, apart))
+        output.emit(explained(record, prices, apart, saved))
         return
-    output.console().print(_tree(record, prices, apart))
+    output.console().print(_tree(record, prices, apart, saved))
 
 
-def explained(record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None) -> dict[str, Any]:
+def explained(
+    record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None, saved: Saving | None = None
+) -> dict[str, Any]:
     """The explanation as one object: the names `turnout route` uses, then prices, memory, calls and the rest."""
     import msgspec
 
@@ -74,6 +78,7 @@ def explained(record: "TurnRecord", prices: list[Option], apart: "Explained | No
         "why": msgspec.to_builtins(reasons),
         "explained": msgspec.to_builtins(apart),
         "prices": [msgspec.to_builtins(option) for option in prices],
+        "saving": msgspec.to_builtins(saved),
         "memory": found.pop("memory", {}),
         "calls": found.pop("calls", []),
         "cache": output.whole(record.cache),
@@ -132,7 +137,9 @@ def _options(record: "TurnRecord", config: "Config | None") -> list[Option]:
     return found
 
 
-def _tree(record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None) -> "Tree":
+def _tree(
+    record: "TurnRecord", prices: list[Option], apart: "Explained | None" = None, saved: Saving | None = None
+) -> "Tree":
     from rich.markup import escape
     from rich.tree import Tree
 
@@ -169,6 +176,8 @@ def _tree(record: "TurnRecord", prices: list[Option], apart: "Explained | None" 
                 f"{mark} {escape(option.target)} ({escape(option.model)}): "
                 f"{output.usd(option.as_cached, option.note)} as cached, {output.usd(option.cold, option.note)} uncached"
             )
+        if saved is not None:
+            branch.add(escape(saved.sentence))
     _calls(tree, record)
     _cache(tree, record)
     for label, lines in (

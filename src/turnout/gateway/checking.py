@@ -134,8 +134,7 @@ class _Checks:
                 "capable_first is uncalibrated, and its threshold does not mean the same risk as that of efficient_first",
                 "carry no threshold over from one picker to the other; measure both on your own turns",
             )
-        concerns = getattr(router, "concerns", None)
-        for field, message in concerns() if callable(concerns) else ():
+        for field, message in _concerns(router):
             self.warn((*path, field), message)
 
     def _fallbacks(self, path: lines.Path, fields: dict[str, Any]) -> None:
@@ -210,6 +209,19 @@ def _has_password(url: str) -> bool:
         return "@" in url and bool(urlsplit(url).password)
     except ValueError:
         return False
+
+
+def concerns(config: Config) -> Iterator[tuple[str, str]]:
+    """What the routers themselves say will surprise an operator: TOML key and message."""
+    for route in config.routes.values():
+        for path, router in _routers(route.router, ("routes", route.name)):
+            for field, message in _concerns(router):
+                yield lines.dotted((*path, field)), message
+
+
+def _concerns(router: Any) -> list[tuple[str, str]]:
+    found = getattr(router, "concerns", None)
+    return list(found()) if callable(found) else []
 
 
 def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct]]:
