@@ -45,6 +45,7 @@ class Played:
         conversation = self.story.conversation
         known = {
             "lane": self.lane,
+            "settings": Settings(),
             "memory": self.states,
             "now": 1e9 + self.turns,
             "agent": self.agent,
@@ -53,7 +54,6 @@ class Played:
         return Turn(
             id=f"t{self.turns}",
             conversation=conversation,
-            settings=Settings(),
             signals=observe(conversation),
             **{**known, **more},
         )

@@ -26,10 +26,17 @@ def errors(route: str) -> list[Finding]:
 
 
 STAGE = '{ type = "stage", efficient = "small", capable = "large" }'
+ESCALATION = '{ type = "escalation", weak = "small", strong = "large", judge = "large" }'
+ADVISOR = '{ type = "advisor", executor = "small", advisor = "large" }'
+CLASSIFIER = '{ type = "classifier", judge = "small", efficient = "small", capable = "large" }'
 RANDOM = '{ type = "random", targets = ["small", "large"] }'
 PIN = '{ type = "affinity", router = ' + RANDOM + " }"
 
 FINE = [
+    f'type = "advisor"\nadvisor = "large"\nexecutor = {STAGE}\nsubagents = {ADVISOR}',
+    f'type = "advisor"\nadvisor = "large"\nexecutor = {PIN}',
+    f'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = {CLASSIFIER}',
+    f'type = "composite"\nrouters = [{{ router = {CLASSIFIER} }}, {{ router = {ESCALATION} }}]\nsubagents = {ESCALATION}',
     f'type = "affinity"\nrouter = {RANDOM}',
     f'type = "affinity"\nrouter = "small"\nsubagents = {PIN}\nbackground = "small"',
     f'type = "composite"\nrouters = [{{ router = {STAGE}, programs = ["codex"] }}, {{ router = {PIN} }}]',
@@ -43,6 +50,33 @@ def test_stacks_that_say_who_decides_are_taken(route: str) -> None:
 
 
 REFUSED = [
+    (
+        f'type = "advisor"\nadvisor = "large"\nexecutor = {ESCALATION}',
+        "routes.r.executor",
+        "both discard a finished turn",
+    ),
+    (f'type = "advisor"\nadvisor = "large"\nexecutor = {ADVISOR}', "routes.r.executor", "two gates"),
+    (
+        'type = "advisor"\nadvisor = "large"\nexecutor = '
+        f'{{ type = "composite", routers = [{{ router = {ESCALATION} }}] }}',
+        "routes.r.executor.routers[0].router",
+        "an escalation may not stand inside an advisor: both discard",
+    ),
+    (f'type = "affinity"\nrouter = {ESCALATION}', "routes.r.router", "would never see the turns"),
+    (f'type = "affinity"\nrouter = {ADVISOR}', "routes.r.router", "skip every review"),
+    (f'type = "affinity"\nrouter = {CLASSIFIER}', "routes.r.router", "a pin inside a pin"),
+    (f'type = "random"\ntargets = ["small"]\nbackground = {ESCALATION}', "routes.r.background", "no streak"),
+    (f'type = "random"\ntargets = ["small"]\nbackground = {ADVISOR}', "routes.r.background", "claimed done"),
+    (
+        f'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = {ESCALATION}',
+        "routes.r.undecided",
+        "skip the turns that the signals decide",
+    ),
+    (
+        f'type = "stage"\nefficient = "small"\ncapable = "large"\nundecided = {ADVISOR}',
+        "routes.r.undecided",
+        "only undecided turns would be reviewed",
+    ),
     (f'type = "affinity"\nrouter = {PIN}', "routes.r.router", "a pin inside a pin"),
     (f'type = "affinity"\nrouter = {STAGE}', "routes.r.router", "would never see the turns that feed its memory"),
     (

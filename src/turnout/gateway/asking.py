@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,6 +17,10 @@ from turnout.upstream.models import Model, Opened
 from turnout.upstream.prepare import Prepared, prepare
 from turnout.wire.codec import Request
 from turnout.wire.drops import refuse_drops
+
+
+def _ever(name: str) -> bool:
+    return True
 
 
 class Asker:
@@ -37,6 +41,7 @@ class Asker:
         until: float | None,
         known: Makers = NOBODY,
         strict: bool = False,
+        alone: Callable[[str], bool] = _ever,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -46,11 +51,14 @@ class Asker:
         self._until = until
         self._known = known
         self._strict = strict
+        self._alone = alone
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
         if ask.target not in self._gateway.models:
             return Failure("request", f"unknown target {ask.target}")
+        if ask.once and not self._alone(ask.once):
+            return Failure("cancelled", "a concurrent turn of this agent makes this call")
         model = self._gateway.models[ask.target]
         account = Account(model, ask.purpose, self._turn_began)
         self._accounts.append(account)

@@ -15,6 +15,7 @@ from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
 from turnout.gateway.attend import Attendant
 from turnout.gateway.config import Config, Route, secret
+from turnout.gateway.once import Once
 from turnout.ledger.metrics import Metrics
 from turnout.ledger.otel import exporter
 from turnout.ledger.store import Ledger
@@ -66,6 +67,7 @@ class Gateway:
         self.keeps_bodies = config.ledger.capture == "full"
         self.metrics = Metrics(ledger.health, sessions.trouble)
         self.exporter = exporter()
+        self.once = Once()
         self.attendant = Attendant(config.server.keepalive_after_s)
         self.client_keys: Mapping[str, str] = {}
         self.route_headers = {

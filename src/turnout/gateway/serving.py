@@ -44,6 +44,7 @@ class Serving:
     can read of its reply. `edits`: what was changed on the way to the target. `watched`: what its prompt cache holds is worth
     knowing, and `cache` is what has become known. `begun`: the writer that has told the client that an answer begins, and the
     id it told. `overruled`: the explanation that replaces the router's when another target than its choice served.
+    `entered`: the calls it makes that no concurrent turn of its lane may make.
     """
 
     # Most of these are set once, by the step that finds them out.
@@ -60,6 +61,7 @@ class Serving:
     decided_s = 0.0
     overruled: Why | None = None
     committed = False
+    entered: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] = ()
     watched = False
     cache: CacheUse | None = None
@@ -125,6 +127,8 @@ class Serving:
         finally:
             self.gateway.attendant.leave(self.attended)
             self.outlet.release()
+            for key in self.entered:
+                self.gateway.once.leave(key, time.monotonic(), self.committed)
             self.gateway.finished(recorded(self))
 
     async def _turn(self) -> None:
@@ -178,6 +182,7 @@ class Serving:
                     self.attended.deadline,
                     makers(turn.memory),
                     route.strict,
+                    self._makes_alone,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
@@ -190,6 +195,16 @@ class Serving:
             self.gateway.internal_error(error)
             return route.fault(error)
         return decision
+
+    def _makes_alone(self, name: str) -> bool:
+        """Whether no concurrent turn of this lane makes the call of this name."""
+        key = (self.lane.key, name)
+        if not self.lane.identified or key in self.entered:
+            return True
+        if not self.gateway.once.enter(key, self.began):
+            return False
+        self.entered = (*self.entered, key)
+        return True
 
     def await_content(self) -> None:
         """From now on a streaming client gets signs of life while it waits."""

@@ -2,6 +2,7 @@
 
 from typing import TypeAlias
 
+from turnout.routing.advisor import Advisor
 from turnout.routing.affinity import Affinity
 from turnout.routing.classifier import Classifier
 from turnout.routing.composite import Composite
@@ -35,10 +36,11 @@ from turnout.routing.random import Random
 from turnout.routing.stage import Stage
 from turnout.routing.subagents import ByAgent
 
-RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Classifier | Affinity | Composite
+RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite
 """Every router a configuration can name, by its `type`."""
 
 __all__ = [
+    "Advisor",
     "Affinity",
     "AgentInfo",
     "Answer",

@@ -118,7 +118,8 @@ Outcome: TypeAlias = Reply | Failure
 class Ask(Struct, frozen=True):
     """A model call a router wants made and given back whole. `purpose`: draft, judge, vote, ... (for the ledger and prices).
 
-    `settings`: how to ask; None = as the client asked, for a draft, and plain defaults for other purposes.
+    `settings`: how to ask; None = as the client asked, for a draft, and plain defaults for other purposes. `once`: a name under
+    which only one of concurrent turns of the lane makes the call; the others get a Failure of kind `cancelled`.
     """
 
     target: TargetName
@@ -127,6 +128,7 @@ class Ask(Struct, frozen=True):
     within_s: float = 120.0
     edits: tuple[Edit, ...] = ()
     settings: Settings | None = None
+    once: str = ""
 
 
 Source: TypeAlias = Literal[
@@ -295,9 +297,10 @@ def ask(
     within_s: float = 120.0,
     edits: tuple[Edit, ...] = (),
     settings: Settings | None = None,
+    once: str = "",
 ) -> Asking[Outcome]:
     """`outcome = yield from ask(...)`: one model call."""
-    (outcome,) = yield (Ask(target, conversation, purpose, within_s, edits, settings),)
+    (outcome,) = yield (Ask(target, conversation, purpose, within_s, edits, settings, once),)
     return outcome
 
 
