@@ -28,14 +28,21 @@ PRICES = {"weak": (1.0, 2.0), "strong": (10.0, 50.0), "judge": (0.5, 1.0)}
 
 
 def said(play: Play, form: str, body: JSON) -> list[Step]:
-    """A play as a vendor of a format sends it, streamed or whole as asked."""
+    """A play as a vendor of a format sends it, streamed or whole as asked; each reply has an id of its own."""
+    number = b"%x" % time.monotonic_ns()
     if not body.get("stream"):
-        return whole(200, REPLY[form](play, body["model"]), anthropic_ratelimit_requests_remaining="7")
+        reply = json.dumps(REPLY[form](play, body["model"])).encode()
+        return whole(200, _identified(reply, number), anthropic_ratelimit_requests_remaining="7")
     events = [
         event(b"[DONE]" if one.get("done") else one, "" if form == "openai_chat" else one["type"])
         for one in EVENTS[form](play, body)
     ]
-    return stream(*events)
+    return stream(*[_identified(one, number) for one in events])
+
+
+def _identified(data: bytes, number: bytes) -> bytes:
+    """Clients take replies of one id for parts of one message."""
+    return data.replace(b'"msg_v1"', b'"msg_%s"' % number).replace(b'"chatcmpl-v1"', b'"chatcmpl-%s"' % number)
 
 
 def verdict(escalate: bool) -> Play:
