@@ -47,7 +47,7 @@ price = {{ input = 0.5, output = 1.0 }}
 [targets.strong]
 upstream = "strong"
 model = "strong"
-price = {{ input = 10.0, output = 50.0 }}
+price = {{ input = 10.0, output = 50.0, cache_read = 1.0 }}
 [routes.coder]
 type = "escalation"
 weak = "weak"

@@ -25,4 +25,5 @@ def test_a_gateway_that_serves_is_ready(tmp_path: Path):
         state = json.loads(response.read())
     assert state["ready"] is True
     assert state["ledger"]["ok"] is True
+    assert state["sessions"] == {"reachable": True}
     assert (state["cooling_targets"], state["stuck_routes"]) == ([], [])

@@ -133,7 +133,9 @@ def test_a_first_vote_is_counted_and_a_second_in_a_row_latches() -> None:
     third, asks = decided(router(), turn(latched, number=3))
     assert isinstance(third, Forward)
     assert (third.target, third.why.source, asks) == (S, "latch", [])
-    assert third.remember == (EscalationHeld("t3"),)
+    assert third.remember == (EscalationHeld("t3", "t2"),)
+    # Also a store that has lost the lane meanwhile has the latch from then on.
+    assert EscalationMemory().after(third.remember[0]) == EscalationMemory(0, True, "t2")
     assert "t2" in third.why.sentence
 
 

@@ -301,27 +301,64 @@ async def until(what: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
-def test_a_server_that_dies_loses_memory_and_no_turn(own_redis: RedisServer, caplog: pytest.LogCaptureFixture):
+def test_a_server_that_dies_costs_no_turn_and_no_memory_of_the_lanes_served_meanwhile(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+):
     async def live() -> None:
-        async with replicas(own_redis.url) as (store, _):
-            await store.commit(LANE, at(1), False, (Spoke("a"),))
+        async with replicas(own_redis.url) as (store, other):
+            await store.commit(LANE, at(1), False, (Spoke("0"),))
+            assert await words(other, at(2)) == ("0",)
             own_redis.kill()
+            said: tuple[str, ...] = ("0",)
             with caplog.at_level(logging.INFO, "turnout"):
                 for turn in range(2, 40):
-                    assert await words(store, at(turn)) == ()
-                    states = await store.commit(LANE, at(turn), False, (Spoke("b"),))
-                    assert states == {"/Log": Log(("b",))}
+                    assert await words(store, at(turn)) == said
+                    said = (*said, str(turn))
+                    assert await store.commit(LANE, at(turn), False, (Spoke(str(turn)),)) == {"/Log": Log(said)}
+                assert not store.reachable
                 assert len(caplog.records) == 1
                 assert store.trouble[("commit", "given_up")] == 38
                 own_redis.start()
-
-                async def remembers() -> bool:
-                    await store.commit(LANE, at(1), False, (Spoke("c"),))
-                    return await words(store, at(3)) == ("c",)
-
-                await until(remembers)
-            assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+                await until(store.look)
+                assert len(caplog.records) == 2
             assert "reachable again" in caplog.text
+            # The server has come back empty. What this gateway knows, the lane's next turn hands in.
+            assert await words(store, at(40)) == said
+            await store.commit(LANE, at(40), False, (Spoke("40"),))
+            await until(other.look)
+            assert await words(other, at(41)) == (*said, "40")
+
+    asyncio.run(live())
+
+
+def test_what_another_gateway_wrote_meanwhile_counts_before_what_this_one_knows(own_redis: RedisServer):
+    """One gateway alone is cut off: it serves a turn, and the other serves that turn again and goes on from there."""
+
+    async def live() -> None:
+        async with replicas(own_redis.url) as (cut, other):
+            for store in (cut, other):
+                assert await words(store, at(1)) == ()
+            await cut.commit(LANE, at(1), False, (Spoke("a"),))
+            cut.link._failed("load", TimeoutError())
+            await cut.commit(LANE, at(2), False, (Spoke("lost"),))
+            await cut.commit(LANE, at(3), False, (Spoke("owed"),))
+            await other.commit(LANE, at(2), False, (Spoke("b"),))
+            await until(cut.look)
+            assert await words(cut, at(3)) == ("a", "b")
+            assert await words(cut, at(4)) == ("a", "lost", "owed")
+            await cut.commit(LANE, at(4), False, (Spoke("c"),))
+            assert await words(other, at(5)) == ("a", "lost", "owed", "c")
+
+    asyncio.run(live())
+
+
+def test_a_lane_that_expired_is_not_brought_back_without_an_outage(redis_url: str):
+    async def live() -> None:
+        async with replicas(redis_url) as (store, _):
+            await store.commit(LANE, at(1), False, (Spoke("a"),))
+            await store.link.call("load", "DEL", lane_name(LANE))
+            assert await words(store, at(2)) == ()
+            assert len(store._known) == 0
 
     asyncio.run(live())
 
@@ -354,9 +391,9 @@ def test_a_server_that_hangs_holds_up_few_turns_and_those_briefly(
             await store.commit(LANE, at(1), False, (Spoke("a"),))
             own_redis.freeze()
             try:
-                assert await words(store, at(3)) == ()
+                assert await words(store, at(3)) == ("a",)
                 for turn in range(100):
-                    assert await words(store, at(turn)) == ()
+                    await words(store, at(turn))
                     await store.commit(LANE, at(turn), False, (Spoke("b"),))
             finally:
                 own_redis.thaw()

@@ -65,7 +65,7 @@ class Gateway:
         self.vocabulary = Vocabulary(config.signals)
         self.keeps_signals = config.ledger.capture != "none"
         self.keeps_bodies = config.ledger.capture == "full"
-        self.metrics = Metrics(ledger.health, sessions.trouble)
+        self.metrics = Metrics(ledger.health, sessions.trouble, lambda: sessions.reachable)
         self.exporter = exporter()
         self.once = Once()
         self.attendant = Attendant(config.server.keepalive_after_s)
@@ -202,7 +202,13 @@ class Gateway:
             if route.targets and all(not facts[target].healthy for target in route.targets)
         ]
         ready = health.ok and not stuck and not self.closing
-        return {"ready": ready, "ledger": health, "cooling_targets": cooling, "stuck_routes": stuck}
+        return {
+            "ready": ready,
+            "ledger": health,
+            "sessions": {"reachable": self.sessions.reachable},
+            "cooling_targets": cooling,
+            "stuck_routes": stuck,
+        }
 
 
 def sessions(config: Config) -> tuple[SessionStore, ResponseStore]:

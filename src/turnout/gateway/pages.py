@@ -248,12 +248,16 @@ class Pages:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """Able to serve: the ledger writes, and some target of every route is not cooling down."""
+        """Able to serve: the ledger writes, and some target of every route is not cooling down. Whether the session store answers
+        is told beside it: turns are served without it too."""
+        await self.gateway.sessions.look()
         state = self.gateway.readiness()
         return as_json(state, 200 if state["ready"] else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Prometheus text."""
+        if not self.gateway.sessions.reachable:
+            await self.gateway.sessions.look()
         return Response(self.gateway.metrics.render(), media_type="text/plain; version=0.0.4")
 
     async def dashboard(self, request: Request) -> Response:

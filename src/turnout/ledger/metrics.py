@@ -55,15 +55,19 @@ class Metrics(Collector):
     """The metrics of one gateway. All methods but `render` are called from the event loop and cost microseconds.
 
     `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped. `sessions`:
-    what went wrong with the session store, by operation and kind; the store goes on counting in it.
+    what went wrong with the session store, by operation and kind; the store counts in it. `reachable`: whether it answers.
     """
 
     def __init__(
-        self, health: Callable[[], Health] | None = None, sessions: Mapping[Labels, float] | None = None
+        self,
+        health: Callable[[], Health] | None = None,
+        sessions: Mapping[Labels, float] | None = None,
+        reachable: Callable[[], bool] | None = None,
     ) -> None:
         self.in_flight = 0
         self._health = health
         self._sessions = {} if sessions is None else sessions
+        self._reachable = reachable
         self._requests: dict[Labels, float] = defaultdict(float)
         self._internal: dict[Labels, float] = defaultdict(float)
         self._turns: dict[Labels, float] = defaultdict(float)
@@ -161,6 +165,9 @@ class Metrics(Collector):
         yield self._first_byte.family("turnout_first_byte_seconds", "Turns, until the first byte.", ("route", "target"))
         yield self._decision.family("turnout_decision_seconds", "Deciding, calls of the router included.", ("route",))
         yield GaugeMetricFamily("turnout_requests_in_flight", "Requests being served.", value=self.in_flight)
+        if self._reachable is not None:
+            about = "1 while the store of sessions answers."
+            yield GaugeMetricFamily("turnout_sessions_reachable", about, value=float(self._reachable()))
         if self._health is not None:
             yield from _ledger(self._health())
 

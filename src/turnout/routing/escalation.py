@@ -239,7 +239,7 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         sentence = f"{self.strong} serves this agent since the judge's votes in turn {memory.turn}"
         values = {"algorithm": self._algorithm(), "latched_in": memory.turn}
         # Remembered anew each turn: agents rewrite their history, and what was kept at one place of it only would be lost.
-        return self._strong("latch", "", sentence, values, (EscalationHeld(turn.id),))
+        return self._strong("latch", "", sentence, values, (EscalationHeld(turn.id, memory.turn),))
 
     def _unjudged(
         self,

@@ -18,9 +18,11 @@ class EscalationVoted(Struct, frozen=True, tag="escalation_voted", tag_field="ev
 
 
 class EscalationHeld(Struct, frozen=True, tag="escalation_held", tag_field="event"):
-    """The strong target served a turn because of the latch."""
+    """The strong target served a turn because of the latch. `since`: the turn that latched; so a store that has lost the latch
+    meanwhile has it again."""
 
     turn: str
+    since: str = ""
 
 
 class EscalationRearmed(Struct, frozen=True, tag="escalation_rearmed", tag_field="event"):
@@ -43,8 +45,10 @@ class EscalationMemory(State, frozen=True):
         """The memory after a vote, a held turn or a new task. Votes do not open a latch."""
         if isinstance(event, EscalationRearmed):
             return EscalationMemory()
-        if isinstance(event, EscalationHeld) or self.latched:
+        if self.latched:
             return self
+        if isinstance(event, EscalationHeld):
+            return EscalationMemory(0, True, event.since)
         if not event.escalate:
             return EscalationMemory()
         streak = self.streak + 1

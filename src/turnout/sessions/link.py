@@ -24,7 +24,7 @@ COOLING_S = 1.0
 _PAUSES_S = (0.05, 0.1, 0.2, 0.4)
 _LOG_EVERY_S = 60.0
 
-Operation: TypeAlias = Literal["load", "commit", "find", "keep"]
+Operation: TypeAlias = Literal["load", "commit", "find", "keep", "look"]
 Trouble: TypeAlias = Literal[
     "timeout", "unavailable", "refused", "fault", "skipped", "given_up", "conflict", "contended", "undecodable", "too_large"
 ]  # fmt: skip
@@ -43,13 +43,15 @@ class Link:
 
     `within_s`: longest that a command may take, connecting included; `CALL_S` when None.
     `trouble`: what went wrong, counted by operation and kind. After a command that got no answer, others are not even tried
-    for `COOLING_S`, so that a server that is away costs one request its `within_s` and not every request.
+    for `COOLING_S`, so that a server that is away costs one request its `within_s` and not every request. `outages`: how often it
+    has stopped answering.
     """
 
     def __init__(self, address: Address, within_s: float | None = None) -> None:
         self.address = address
         self.within_s = CALL_S if within_s is None else within_s
         self.trouble: dict[tuple[str, ...], float] = defaultdict(float)
+        self.outages = 0
         tls: dict[str, Any] = {"ssl": True, **address.options} if address.tls else {}
         self._client = Redis(
             host=address.host,
@@ -72,6 +74,19 @@ class Link:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the server answered when it was last asked."""
+        return not self._away_until
+
+    async def look(self) -> bool:
+        """Whether the server answers; one that just did not is not asked."""
+        try:
+            await self.call("look", b"PING")
+        except Away:
+            pass
+        return self.reachable
 
     def count(self, operation: Operation, kind: Trouble) -> None:
         """Count something that went wrong."""
@@ -133,12 +148,13 @@ class Link:
         now = time.monotonic()
         passing = kind in ("timeout", "unavailable")
         if passing:
+            self.outages += not self._away_until
             self._away_until = now + COOLING_S
         if now - self._logged_at >= _LOG_EVERY_S:
             self._logged_at, self._is_logged = now, True
             # The error's own words are left out: they may quote what was sent.
             logging.getLogger("turnout").warning(
-                "sessions in Redis at %r: %s failed (%s); turns go on without memory of earlier ones",
+                "sessions in Redis at %r: %s failed (%s); turns go on with what this gateway still knows of their lanes",
                 self.address,
                 operation,
                 type(error).__name__,

@@ -3,14 +3,14 @@
 One value per lane: its version in decimal, a line feed, and its snapshots as JSON. A write goes through only while the version
 is the one it was folded from; else the server hands back the newer value and the events are folded over that, without calling
 anything again. No lock is ever held. States are kept by the name of their class; what this process does not know, or cannot
-read, is forgotten. Redis 6.2 or newer.
+read, is forgotten. While the server is away a gateway goes on with what it last knew of the lanes it served, and hands it in at
+their next turn once the server is back. Redis 6.2 or newer.
 """
 
 import asyncio
 import hashlib
 import random
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,12 +21,12 @@ from redis.exceptions import NoScriptError
 from turnout.conversation import Conversation
 from turnout.routing.core import Lane, State
 from turnout.sessions.address import Address
+from turnout.sessions.known import Entry, Known
 from turnout.sessions.link import Away, Link
-from turnout.sessions.store import Loaded, folded, kept, mark, newest, state_class
+from turnout.sessions.store import SNAPSHOTS_PER_LANE, Loaded, folded, kept, mark, newest, state_class
 
 _ATTEMPTS = 20
 """Of several that write one lane at once, one goes through in every round."""
-_READ_AT_MOST = 1024
 
 # KEYS: the lane. ARGV: the version it was read at (0: none), the new value, its time to live in ms.
 # Returns nil when written, else the value that is newer ("": none).
@@ -53,39 +53,55 @@ _READ = msgspec.json.Decoder(list[_Written])
 _READ_STATES = msgspec.json.Decoder(dict[str, Raw])
 _JSON = msgspec.json.Encoder()
 _NO_STATES = Raw(b"{}")
+_NOTHING = b"[]"
 _HEAD = re.compile(rb"([1-9]\d{0,17})\n")
 
 
 class RedisStore:
     """A store in a Redis server, shared by all gateways that use the same one.
 
-    `ttl_s`: idle lanes are forgotten after it. While the server is away `load` finds nothing and `commit` gives up after about
-    a second; both are counted in `trouble`, and neither ever raises for it.
+    `ttl_s`: idle lanes are forgotten after it. `within_s`: longest that one command may take. While the server is away `load`
+    finds what this process last knew of the lane, and `commit` keeps it here after about a second; both are counted in `trouble`,
+    and neither ever raises for it.
     """
 
     def __init__(self, address: Address, *, ttl_s: float = 24 * 3600.0, within_s: float | None = None) -> None:
         self.link = Link(address, within_s)
         self.trouble: Mapping[tuple[str, ...], float] = self.link.trouble
         self._ttl_ms = max(1, int(ttl_s * 1000))
-        # Values that turns in flight have read, so that most commits need not read them again.
-        self._read: OrderedDict[bytes, bytes] = OrderedDict()
+        self._known = Known(ttl_s)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether the server answered when it was last asked."""
+        return self.link.reachable
+
+    async def look(self) -> bool:
+        """Whether the server answers now."""
+        return await self.link.look()
 
     async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded:
         """The lane's states at this conversation's position."""
         if not lane.key:
             return Loaded()
         name = lane_name(lane)
+        entry = self._known.find(name)
         try:
             value: bytes | None = await self.link.call("load", b"GETEX", name, b"PX", self._ttl_ms)
         except Away:
-            return Loaded()
-        if value is None:
-            self._read.pop(name, None)
-            return Loaded()
-        self._read[name] = value
-        if len(self._read) > _READ_AT_MOST:
-            self._read.popitem(last=False)
-        version, snapshots = self._opened(value)
+            if entry is None:
+                return Loaded()
+            version, snapshots = entry.version, self._snapshots(entry.body)
+        else:
+            version, body = self._parted(value or b"")
+            outage = self.link.outages
+            if entry is not None and entry.outage != outage:
+                body, outage = self._caught_up(body, entry), entry.outage
+            if body == _NOTHING:
+                self._known.forget(name)
+            else:
+                self._known.keep(name, version, body, outage)
+            snapshots = self._snapshots(body)
         snapshot = newest(snapshots, conversation, compacted)
         states = self._states(snapshot.states) if snapshot else {}
         if not snapshots or snapshot is snapshots[-1]:
@@ -101,25 +117,30 @@ class RedisStore:
             return {}
         name = lane_name(lane)
         here = mark(conversation)
-        value = self._read.pop(name, b"")
+        entry = self._known.find(name)
+        version, body = (entry.version, entry.body) if entry is not None else (0, _NOTHING)
         states: dict[str, State] = {}
         for attempt in range(_ATTEMPTS):
-            version, snapshots = self._opened(value)
+            snapshots = self._snapshots(body)
             snapshot = newest(snapshots, conversation, compacted)
             states = folded(self._states(snapshot.states) if snapshot else {}, events)
             added = _Written(len(conversation.messages), here, self._packed(states))
+            written = _JSON.encode(kept(snapshots, added, _lasting))
             # Versions begin anywhere, so that a lane forgotten meanwhile is not taken for the one that was read.
             following = version + 1 if version else random.getrandbits(48) + 1
-            written = b"%d\n%b" % (following, _JSON.encode(kept(snapshots, added, _lasting)))
             try:
-                newer = await self._write(name, version, written)
+                newer = await self._write(name, version, b"%d\n%b" % (following, written))
             except Away:
                 self.link.count("commit", "given_up")
+                self._known.keep(name, version, written, -1)
                 return states
             if newer is None:
+                self._known.keep(name, following, written, self.link.outages)
                 return states
             self.link.count("commit", "conflict")
-            value = newer
+            version, body = self._parted(newer)
+            if entry is not None and entry.outage != self.link.outages:
+                body = self._caught_up(body, entry)
             if attempt:
                 await asyncio.sleep(random.uniform(0, 0.002 * attempt))
         self.link.count("commit", "contended")
@@ -139,19 +160,31 @@ class RedisStore:
             newer = await self.link.insist("commit", b"EVAL", _SCRIPT, *rest)
         return newer
 
-    def _opened(self, value: bytes) -> tuple[int, list[_Written]]:
+    def _parted(self, value: bytes) -> tuple[int, bytes]:
         """Version and snapshots of a lane's value; nothing (b"") and what is no value of a lane have version 0."""
         head = _HEAD.match(value)
         if head is None:
             if value:
                 self.link.count("load", "undecodable")
-            return 0, []
-        version = int(head[1])
+            return 0, _NOTHING
+        return int(head[1]), value[head.end() :]
+
+    def _snapshots(self, body: bytes) -> list[_Written]:
         try:
-            return version, _READ.decode(memoryview(value)[head.end() :])
+            return _READ.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.link.count("load", "undecodable")
-            return version, []
+            return []
+
+    def _caught_up(self, body: bytes, entry: Entry) -> bytes:
+        """What the server holds of a lane, and what it lost or never got. Where both have a position the server's counts:
+        another gateway may have written it since."""
+        theirs = self._snapshots(body)
+        places = {(one.count, one.mark) for one in theirs}
+        missing = [one for one in self._snapshots(entry.body) if (one.count, one.mark) not in places]
+        if not missing:
+            return body
+        return _JSON.encode(sorted([*missing, *theirs], key=lambda one: one.count)[-SNAPSHOTS_PER_LANE:])
 
     def _states(self, raw: Raw) -> dict[str, State]:
         states: dict[str, State] = {}

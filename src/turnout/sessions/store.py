@@ -42,6 +42,13 @@ class SessionStore(Protocol):
 
     trouble: Mapping[tuple[str, ...], float]
 
+    @property
+    def reachable(self) -> bool:
+        """Whether it answered when it was last asked."""
+
+    async def look(self) -> bool:
+        """Whether it answers now."""
+
     async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded: ...
 
     async def commit(
@@ -94,6 +101,15 @@ class MemoryStore:
 
     def __len__(self) -> int:
         return len(self._lanes)
+
+    @property
+    def reachable(self) -> bool:
+        """A store in this process always is."""
+        return True
+
+    async def look(self) -> bool:
+        """A store in this process always answers."""
+        return True
 
     async def load(self, lane: Lane, conversation: Conversation, compacted: bool) -> Loaded:
         """The lane's states at this conversation's position."""
