@@ -7,7 +7,7 @@ from tests.routing.lanes import LARGE, SMALL, Choosing, Played, facts
 
 from turnout.routing import Affinity, Lane, Random
 from turnout.routing.core import TargetName
-from turnout.signals.harness import COMPACTED
+from turnout.signals.people.envelopes import COMPACTED
 
 REMINDER = "<system-reminder>Todo list is empty.</system-reminder>"
 

@@ -15,7 +15,7 @@ from turnout.routing import Ask, Classifier, Composite, Failure, Lane, Outcome, 
 from turnout.routing.classifier_capability import FAMILIES, needed
 from turnout.routing.composite import Member
 from turnout.routing.judging import FAIL_OPEN, Excerpt, Judging
-from turnout.signals.harness import COMPACTED
+from turnout.signals.people.envelopes import COMPACTED
 
 REMINDER = "<system-reminder>The todo list is empty.</system-reminder>"
 OTHER = TargetName("other")

@@ -13,7 +13,7 @@ import msgspec
 
 from turnout.conversation import Conversation, Lazy, Settings, Sourced, Text, Tool
 from turnout.routing.core import BACKGROUND_AGENT, AgentInfo, Lane, Rung
-from turnout.signals.harness import real_user_text
+from turnout.signals import real_user_text
 
 V = TypeVar("V")
 

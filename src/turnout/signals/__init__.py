@@ -1,8 +1,10 @@
-"""Signals: what a conversation's tool results show. Pure functions."""
+"""Signals: what a conversation's tool results show. Pure functions.
+
+`observe` is the way in. `calls` reads what a call does; above it, blind to one another, `results` judges one result by its call,
+`people` reads what a user said, `task` folds observations into a `Course`; `history` and `observe` join them.
+"""
 
 from turnout.signals.course import Course, Place, TestRun
-from turnout.signals.failures import cleared
-from turnout.signals.harness import real_user_text
 from turnout.signals.observation import (
     OBSERVED_AT_MOST,
     TOOL_KINDS,
@@ -14,10 +16,12 @@ from turnout.signals.observation import (
     ToolKind,
 )
 from turnout.signals.observe import observe
-from turnout.signals.progress import Progress, progress
-from turnout.signals.task import Task
+from turnout.signals.people.envelopes import real_user_text
+from turnout.signals.task.failures import cleared
+from turnout.signals.task.fold import Task
+from turnout.signals.task.progress import Progress, progress
+from turnout.signals.task.windows import WindowSignals, window_signals
 from turnout.signals.vocabulary import BUILT_IN, Additions, Vocabulary
-from turnout.signals.windows import WindowSignals, window_signals
 
 __all__ = [
     "BUILT_IN",

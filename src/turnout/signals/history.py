@@ -7,14 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnout.conversation import Message, Opaque, Part, ToolResult
-from turnout.signals.context import Context
+from turnout.signals.calls.items import result_of
+from turnout.signals.calls.tools import UNKNOWN, Action, read_call
 from turnout.signals.course import Course
-from turnout.signals.items import result_of
 from turnout.signals.observation import OBSERVED_AT_MOST, Observation
-from turnout.signals.retries import Retries
-from turnout.signals.task import Task
-from turnout.signals.tools import UNKNOWN, Action, read_call
-from turnout.signals.verdict import judge
+from turnout.signals.results.context import Context
+from turnout.signals.results.verdict import judge
+from turnout.signals.task.fold import Task
+from turnout.signals.task.retries import Retries
 from turnout.signals.vocabulary import Vocabulary
 
 LOOKED_BACK = 32

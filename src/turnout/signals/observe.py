@@ -8,11 +8,14 @@ import msgspec
 from msgspec.structs import replace
 
 from turnout.conversation import Conversation, Lazy, Message, Opaque, Text, ToolCall, ToolResult
-from turnout.signals.asked import asks_to_look, only_looks
-from turnout.signals.context import failures_named
+from turnout.signals.calls.items import call_of, result_of
+from turnout.signals.calls.tools import read_call
 from turnout.signals.course import Course
-from turnout.signals.feedback import complains
-from turnout.signals.harness import (
+from turnout.signals.history import Facts, Unit, history_of
+from turnout.signals.memo import Memo
+from turnout.signals.observation import DEEP, Signals
+from turnout.signals.people.asked import asks_to_look, only_looks
+from turnout.signals.people.envelopes import (
     COMPACTION_ITEMS,
     is_compaction,
     is_stand_in,
@@ -20,11 +23,8 @@ from turnout.signals.harness import (
     tool_of_text_result,
     without_envelopes,
 )
-from turnout.signals.history import Facts, Unit, history_of
-from turnout.signals.items import call_of, result_of
-from turnout.signals.memo import Memo
-from turnout.signals.observation import DEEP, Signals
-from turnout.signals.tools import read_call
+from turnout.signals.people.feedback import complains
+from turnout.signals.results.context import failures_named
 from turnout.signals.vocabulary import BUILT_IN, Vocabulary
 
 _NOTHING = Facts()

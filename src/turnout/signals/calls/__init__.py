@@ -1,0 +1,1 @@
+"""What a call does: the tools of each harness, shell lines taken apart, what programs do. Reads no result."""
