@@ -1,14 +1,15 @@
 """An escalation route served: what clients get, what the upstreams are asked, what the ledger holds."""
 
 import json
+import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.vendors import EVENTS, REPLY
-from tests.gateway.escalating import FORMATS, PRICES, STRONG, WEAK, body_of, escalating, post, said
+from tests.e2e.vendors import EVENTS, REPLY, Play
+from tests.gateway.escalating import FORMATS, PRICES, STRONG, WEAK, body_of, escalating, post, said, verdict
 from tests.played import Step, event, stream, whole
 
 from turnout.ledger.trace import TurnRecord
@@ -207,21 +208,29 @@ def test_a_judge_that_fails_costs_the_client_no_more_than_its_time(tmp_path: Pat
             assert turn.why.rule == "judge_failed"
 
 
-def test_four_agents_of_a_session_run_at_once_and_their_votes_stay_their_own(tmp_path: Path) -> None:
-    with escalating(tmp_path) as (gateway, upstreams):
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_four_agents_of_a_session_run_at_once_and_their_votes_stay_their_own(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest
+) -> None:
+    url = request.getfixturevalue("redis_url") if store == "redis" else "memory:"
+    with escalating(tmp_path, server=f'[sessions]\nurl = "{url}"\nwithin_s = 20\n') as (gateway, upstreams):
+        gates = {"weak": threading.Barrier(4), "judge": threading.Barrier(4)}
+
+        def together(model: str, play: Play) -> list[Step]:
+            gates[model].wait(20)  # nobody is answered before all four have asked
+            return said(play, "openai_chat", {"model": model, "stream": model == "judge"})
+
+        weak, judge = upstreams.weak, upstreams.judge
         upstreams.votes = lambda number: True
-        upstreams.weak = lambda body: [0.4, *said(WEAK, "openai_chat", body)]
+        upstreams.weak = lambda body: together("weak", WEAK)
+        upstreams.judge = lambda body: together("judge", verdict(True))
         agents = ["a1", "a2", "a3", "a4"]
         body = body_of("openai_chat")
         with ThreadPoolExecutor(len(agents)) as pool:
             answers = list(pool.map(lambda agent: post(gateway, "openai_chat", body, agent=agent), agents))
+        upstreams.weak, upstreams.judge = weak, judge
         assert {headers["x-turnout-target"] for _, headers, _ in answers} == {"weak"}
-        drafts = [call for turn in gateway.settled() for call in turn.calls if call.purpose == "draft"]
         turns = gateway.settled()
-        spans = [
-            (turn.at + call.started_s, turn.at + (call.ended_s or 0)) for turn, call in zip(turns, drafts, strict=True)
-        ]
-        assert max(start for start, _ in spans) < min(end for _, end in spans), "each ran beside all the others"
         # Four votes to move up in one session, and each agent's streak is one.
         assert {turn.why.values["streak"] for turn in turns if turn.why} == {1}
         _, headers, _ = post(gateway, "openai_chat", body)
