@@ -8,8 +8,8 @@ from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Engine
 
-from turnout.ledger.rows import COLUMNS, Parts, Row
-from turnout.ledger.schema import messages, turns
+from turnout.ledger.rows import COLUMNS, OUTCOME_COLUMNS, Parts, Row
+from turnout.ledger.schema import messages, outcomes, turns
 
 CHUNKS = (256, 32, 1)
 """Rows per statement. Drivers let go of the interpreter lock at every statement, and getting it back from a busy event loop
@@ -22,11 +22,16 @@ class Inserts:
     def __init__(self, engine: Engine) -> None:
         self._turns = _Insert(engine, turns, COLUMNS, "id")
         self._messages = _Insert(engine, messages, ("digest", "session", "body"), "digest")
+        self._outcomes = _Insert(engine, outcomes, OUTCOME_COLUMNS, "key")
 
-    def run(self, connection: Connection, rows: Sequence[Row], parts: Parts) -> None:
-        """Insert turns and the messages they refer to."""
+    def run(self, connection: Connection, rows: Sequence[Row], parts: Parts) -> int:
+        """Insert turns and the messages they refer to; how many of the turns were new."""
         self._messages.run(connection, parts)
-        self._turns.run(connection, rows)
+        return self._turns.run(connection, rows)
+
+    def outcomes(self, connection: Connection, rows: Sequence[Row]) -> int:
+        """Insert rows of outcomes; how many were new."""
+        return self._outcomes.run(connection, rows)
 
 
 class _Insert:
@@ -42,13 +47,14 @@ class _Insert:
         head, values, tail = _cut(str(compiled))
         self._texts = [(n, head + ", ".join([values] * n) + tail) for n in CHUNKS]
 
-    def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows, the largest statements first."""
-        at = 0
+    def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Insert rows, the largest statements first; how many were new."""
+        at = new = 0
         for n, text in self._texts:
             while len(rows) - at >= n:
-                connection.exec_driver_sql(text, tuple(chain.from_iterable(rows[at : at + n])))
+                new += connection.exec_driver_sql(text, tuple(chain.from_iterable(rows[at : at + n]))).rowcount
                 at += n
+        return new
 
 
 def _cut(text: str) -> tuple[str, str, str]:

@@ -1,7 +1,7 @@
 """Reading the ledger: turns, pages of turns, and figures over them."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -12,8 +12,8 @@ from sqlalchemy.engine import Connection
 
 from turnout.errors import ClientError
 from turnout.ledger import bodies
-from turnout.ledger.outcome import Outcome, Reported
-from turnout.ledger.rows import record_of
+from turnout.ledger.outcome import REPORTED, Outcome, Reported
+from turnout.ledger.rows import OUTCOME_COLUMNS, clean_row, outcome_row, record_of
 from turnout.ledger.schema import messages, outcomes, turns
 from turnout.ledger.trace import TurnRecord
 
@@ -242,12 +242,11 @@ def _sums(c: Any) -> list[tuple[str, Any]]:
 
 
 def report(connection: Connection, outcome: Outcome, at: float) -> None:
-    """Add an outcome. Raises ClientError when it names neither a turn nor a session."""
-    if not outcome.turn and not outcome.session:
-        raise ClientError("an outcome names a turn or a session", param="turn")
-    values = {"turn": outcome.turn, "session": outcome.session, "tenant": outcome.tenant}
-    text = msgspec.json.encode(outcome).decode()
-    connection.execute(sa.insert(outcomes).values(at=at, outcome=text, **values))
+    """Add an outcome. Raises ClientError when it names no turn, session or task."""
+    if not outcome.turn and not outcome.session and not outcome.task:
+        raise ClientError("an outcome names a turn, a session or a task", param="turn")
+    row = clean_row(outcome_row(outcome, at, REPORTED))
+    connection.execute(sa.insert(outcomes).values(dict(zip(OUTCOME_COLUMNS, row, strict=True))))
 
 
 def reported(connection: Connection, turn: str, session: str) -> tuple[Reported, ...]:
@@ -255,5 +254,26 @@ def reported(connection: Connection, turn: str, session: str) -> tuple[Reported,
     either = [column == value for column, value in ((outcomes.c.turn, turn), (outcomes.c.session, session)) if value]
     if not either:
         return ()
-    query = sa.select(outcomes.c.at, outcomes.c.outcome).where(sa.or_(*either)).order_by(outcomes.c.at, outcomes.c.seq)
-    return tuple(Reported(row.at, msgspec.json.decode(row.outcome, type=Outcome)) for row in connection.execute(query))
+    return tuple(_outcomes(connection, [sa.or_(*either)]))
+
+
+def of_tasks(connection: Connection, source: str) -> Iterator[Reported]:
+    """The outcomes that name a task, in the order they were stored, read as they are taken. `source`: "" = any."""
+    where: list[sa.ColumnElement[bool]] = [outcomes.c.task != ""]
+    if source:
+        where.append(outcomes.c.source == source)
+    return _outcomes(connection.execution_options(yield_per=1000), where, (outcomes.c.seq,))
+
+
+def lanes(connection: Connection, which: TurnFilter) -> Iterator[TurnRecord]:
+    """Turns without bodies, lane after lane and each in the order it went, read as they are taken."""
+    query = sa.select(turns.c.record).where(*_where(which))
+    query = query.order_by(turns.c.tenant, turns.c.session, turns.c.agent, turns.c.at, turns.c.seq)
+    for row in connection.execution_options(yield_per=500).execute(query):
+        yield record_of(row.record)
+
+
+def _outcomes(connection: Connection, where: Sequence[Any], order: Sequence[Any] = ()) -> Iterator[Reported]:
+    query = sa.select(outcomes.c.at, outcomes.c.outcome, outcomes.c.source).where(*where)
+    for row in connection.execute(query.order_by(*(order or (outcomes.c.at, outcomes.c.seq)))):
+        yield Reported(row.at, msgspec.json.decode(row.outcome, type=Outcome), row.source or REPORTED)

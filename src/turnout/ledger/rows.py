@@ -3,19 +3,21 @@
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from turnout.conversation import Usage
 from turnout.ledger import bodies
-from turnout.ledger.schema import turns
+from turnout.ledger.outcome import Outcome
+from turnout.ledger.schema import outcomes, turns
 from turnout.ledger.trace import Call, TurnRecord
 
 Capture: TypeAlias = Literal["none", "signals", "full"]
 """What is kept beside the numbers: nothing the client or a tool said; the signals; the bodies too."""
 
 COLUMNS = tuple(column.name for column in turns.columns if column.name != "seq")
+OUTCOME_COLUMNS = tuple(column.name for column in outcomes.columns if column.name != "seq")
 Row: TypeAlias = tuple[Any, ...]
-"""Values in the order of `COLUMNS`."""
+"""Values in the order of `COLUMNS`, or of `OUTCOME_COLUMNS`."""
 Parts: TypeAlias = list[tuple[bytes, str, bytes]]
 """Rows for `messages`: digest, session, packed body."""
 
@@ -85,6 +87,31 @@ def row_of(record: TurnRecord, capture: Capture) -> tuple[Row, Parts]:
     return row, parts
 
 
+def outcome_row(outcome: Outcome, at: float, source: str, key: str | None = None) -> Row:
+    """The row of an outcome. `key`: names one that is stored once, None for one that is always added."""
+    texts = {name: clean_text(value) for name, value in asdict(outcome).items() if isinstance(value, str)}
+    outcome = replace(outcome, **texts, metrics={clean_text(name): value for name, value in outcome.metrics.items()})
+    names = (outcome.turn, outcome.session, outcome.tenant)
+    counts = tuple(
+        None if n is None else min(max(n, 0), _LARGEST)
+        for n in (outcome.steps, outcome.input_tokens, outcome.output_tokens)
+    )
+    return (
+        at,
+        *names,
+        _encoder.encode(outcome).decode(),
+        key,
+        source,
+        outcome.task,
+        outcome.model,
+        outcome.harness,
+        outcome.trial,
+        outcome.success,
+        outcome.cost_usd,
+        *counts,
+    )
+
+
 def gap(record: TurnRecord) -> str:
     """Why the cost is not known: `unpriced` or `unknown`; "" when it is known or nothing was called."""
     if record.cost_usd is not None or not (record.calls or record.cost_note):
@@ -151,9 +178,14 @@ def _salvage(record: TurnRecord) -> str:
 
 def clean(row: Row, parts: Parts) -> tuple[Row, Parts]:
     """A row and its parts without what databases refuse in text: NUL and lone surrogates."""
-    cleaned = tuple(_clean(value) if isinstance(value, str) else value for value in row)
-    return cleaned, [(name, _clean(session), body) for name, session, body in parts]
+    return clean_row(row), [(name, clean_text(session), body) for name, session, body in parts]
 
 
-def _clean(text: str) -> str:
+def clean_row(row: Row) -> Row:
+    """A row without what databases refuse in text."""
+    return tuple(clean_text(value) if isinstance(value, str) else value for value in row)
+
+
+def clean_text(text: str) -> str:
+    """A text without NUL, and with lone surrogates replaced."""
     return text.replace("\0", "").encode(errors="replace").decode()

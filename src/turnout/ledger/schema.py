@@ -3,9 +3,9 @@
 Migrations in `migrations/` build the same tables; a test compares the two.
 """
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0001"
+REVISION = "0002"
 """The schema this code reads and writes: the newest migration."""
 
 metadata = MetaData()
@@ -66,8 +66,34 @@ outcomes = Table(
     Column("session", String, nullable=False),
     Column("tenant", String, nullable=False),
     Column("outcome", Text, nullable=False),
+    # Names an outcome that is stored once however often it is imported; NULL for one that was reported.
+    Column("key", String),
+    Column("source", String, nullable=False, server_default=""),
+    Column("task", String, nullable=False, server_default=""),
+    Column("model", String, nullable=False, server_default=""),
+    Column("harness", String, nullable=False, server_default=""),
+    Column("trial", String, nullable=False, server_default=""),
+    Column("success", Boolean),
+    Column("cost_usd", Float),
+    Column("steps", BigInteger),
+    Column("input_tokens", BigInteger),
+    Column("output_tokens", BigInteger),
     Index("outcomes_turn", "turn"),
     Index("outcomes_session", "session"),
+    Index("outcomes_key", "key", unique=True),
+    Index("outcomes_task", "task", "model"),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    # Digest of the file and of how it was read; `stored` of its rows are stored, all of them when `done`.
+    Column("key", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("stored", BigInteger, nullable=False),
+    Column("done", Boolean, nullable=False),
+    Column("report", Text, nullable=False),
 )
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.url import URL
 
 from turnout.ledger import database, reading
+from turnout.ledger.importing import Importing
 from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
 from turnout.ledger.rows import Capture
@@ -106,6 +107,25 @@ class Ledger:
         """The outcomes of a turn or of a session, oldest first."""
         with self._reading() as connection:
             return reading.reported(connection, turn, session)
+
+    @contextmanager
+    def task_outcomes(self, source: str = "") -> Iterator[Iterator[Reported]]:
+        """The outcomes that name a task, in the order they were stored; one after another, never all in memory.
+
+        `source`: only those imported from this format, or `reported`.
+        """
+        with self._reading() as connection:
+            yield reading.of_tasks(connection, source)
+
+    @contextmanager
+    def lanes(self, which: TurnFilter | None = None) -> Iterator[Iterator[TurnRecord]]:
+        """Turns without bodies, lane after lane and each in the order it went; never all in memory."""
+        with self._reading() as connection:
+            yield reading.lanes(connection, which or TurnFilter())
+
+    def importing(self, capture: Capture = "signals") -> Importing:
+        """What files are imported with, beside the process that serves."""
+        return Importing(self._engine, self._lock, capture)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
