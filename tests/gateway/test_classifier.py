@@ -61,6 +61,11 @@ code = "small"
 [routes.sorted.judging]
 prompt = "Is it code or a poem?"
 output = "json_object"
+[routes.staged]
+type = "stage"
+efficient = "small"
+capable = "large"
+undecided = { type = "classifier", judge = "judge", efficient = "small", capable = "large" }
 """
 
 
@@ -89,11 +94,12 @@ class Client:
     def say(self, text: str) -> JSON:
         return self.send([{"type": "text", "text": text}])
 
-    def result(self, text: str) -> JSON:
+    def result(self, text: str, failed: bool = False) -> JSON:
         """The turn after a tool's result."""
-        use = {"type": "tool_use", "id": f"toolu_{len(self.messages)}", "name": "Bash", "input": {"command": "ls"}}
+        given = {"command": "python x.py"}
+        use = {"type": "tool_use", "id": f"toolu_{len(self.messages)}", "name": "Bash", "input": given}
         self.messages[-1] = {"role": "assistant", "content": [use]}
-        return self.send([{"type": "tool_result", "tool_use_id": use["id"], "content": text}])
+        return self.send([{"type": "tool_result", "tool_use_id": use["id"], "content": text, "is_error": failed}])
 
     def send(self, content: list[JSON]) -> JSON:
         self.messages.append({"role": "user", "content": content})
@@ -206,3 +212,25 @@ def test_the_decision_alone_says_that_it_would_ask(gateway: Running) -> None:
         answer = json.loads(response.read())
     assert answer["target"] is None
     assert answer["needs"] == [{"target": "judge", "purpose": "judge"}]
+
+
+def test_inside_stage_it_decides_what_the_signals_leave_open(gateway: Running) -> None:
+    client = Client(gateway, "staged")
+    easy = client.say("An easy thing.")
+    assert (easy["text"], easy["source"]) == ("I am small.", "classifier")
+    assert client.result("a b c")["source"] == "pin"
+    why = record(gateway, easy).why
+    assert (why.place, why.values["undecided"]) == ("undecided", "efficient")
+    failed = "Traceback (most recent call last):\nValueError: bad value"
+    for _ in range(2):
+        answer = client.result(failed, True)
+    assert (answer["text"], answer["source"]) == ("I am large.", "override")
+    assert [call.purpose for call in record(gateway, answer).calls] == ["answer"]
+    with urllib.request.urlopen(f"{gateway.url}/v1/turns/{easy['turn']}", timeout=20) as response:
+        explained = json.loads(response.read())["explained"]
+    assert (explained["same"], explained["source"], explained["tier"]) == (True, "classifier", "efficient")
+
+
+def test_inside_stage_a_judge_that_fails_leaves_it_to_the_picker(gateway: Running) -> None:
+    answer = Client(gateway, "staged").say("The judge rambles.")
+    assert (answer["text"], answer["source"]) == ("I am small.", "default")

@@ -58,12 +58,23 @@ class Played:
             **{**known, **more},
         )
 
+    def replayed(self, turn: Turn, run: "Run[Ask, Outcome, Decision]") -> None:
+        """The same turn and outcomes give the same asks and the same decision."""
+        second: Run[Ask, Outcome, Decision] = Run(self.router.route(turn))
+        for asks, outcomes in run.log:
+            assert second.pending == asks
+            second.feed(outcomes)
+        assert second.result == run.result
+
     def play(self, commit: bool = True, **more: Any) -> Decision:
         """Route the next turn; `commit` False: the client hung up before anything was remembered."""
-        run: Run[Ask, Outcome, Decision] = Run(self.router.route(self.turn(**more)))
+        turn = self.turn(**more)
+        run: Run[Ask, Outcome, Decision] = Run(self.router.route(turn))
         while not run.done:
             self.asked += run.pending
             run.feed([self.answers(ask) for ask in run.pending])
+        if "Choosing(" not in repr(self.router):  # those count
+            self.replayed(turn, run)
         if commit:
             # As a store would keep them: what cannot be written and read again must not be remembered.
             self.states = folded(self.states, [again(event) for event in run.result.remember])

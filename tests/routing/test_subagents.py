@@ -49,16 +49,12 @@ def test_a_child_does_not_inherit_its_parents_pin() -> None:
 
 
 UNNAMED: list[tuple[Lane, AgentInfo]] = [
-    (Lane("", "s", "", "header"), AgentInfo(kind="subagent", parent="a1")),
-    (Lane("", "s", "", "codex"), AgentInfo("codex", "subagent", "s")),
-    (Lane("", "s", "", "codex"), AgentInfo("codex", "subagent")),
+    (Lane("", "s", "~subagent", "header"), AgentInfo(kind="subagent", parent="a1")),
     (Lane(), AgentInfo(kind="subagent")),
 ]
 NAMED: list[tuple[Lane, AgentInfo]] = [
     (CHILD_LANE, CHILD),
     (Lane("", "child", "", "codex"), AgentInfo("codex", "subagent", "parent")),
-    (Lane("", "child", "", "opencode"), AgentInfo("opencode", "subagent", "parent")),
-    (Lane("", "child", "", "session_header"), AgentInfo("", "subagent", "parent")),
 ]
 
 

@@ -51,6 +51,24 @@ def test_codex_metadata_names_root_and_spawned_threads():
     assert (child.session, child.agent, info.kind, info.parent) == ("s", "t2", "subagent", "s")
 
 
+UNNAMED: list[dict[bytes, bytes]] = [
+    {b"x-turnout-session": b"s", b"x-turnout-parent-agent": b"a1"},
+    {b"x-codex-turn-metadata": json.dumps({"session_id": "s", "thread_id": "s", "subagent_kind": "review"}).encode()},
+    {b"session-id": b"s", b"x-openai-subagent": b"collab_spawn"},
+]
+
+
+@pytest.mark.parametrize("headers", UNNAMED)
+def test_a_child_that_does_not_say_which_is_kept_out_of_its_parents_lane(headers: dict[bytes, bytes]):
+    lane, info = who(headers)
+    parent, _ = who({b"x-turnout-session": b"s"} if b"x-turnout-session" in headers else {b"session-id": b"s"})
+    assert (info.kind, lane.session, parent.session) == ("subagent", "s", "s")
+    assert lane.key != parent.key
+    assert lane.identified
+    assert not lane.confident
+    assert parent.confident
+
+
 def test_codex_compaction_follows_its_parent():
     meta = {"session_id": "s", "thread_id": "t9", "parent_thread_id": "s", "subagent_kind": "compact"}
     lane, info = who({b"x-codex-turn-metadata": json.dumps(meta).encode()})

@@ -13,6 +13,7 @@ from turnout.routing import advisor_words as words
 from turnout.routing.advisor_memory import REFUNDS, AdvisorBudget, Occasion, Reviewed
 from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Router, TargetName, Turn, Why, ask, nested
 from turnout.routing.judging import failed
+from turnout.routing.passthrough import Passthrough
 
 REDOS_AT_MOST = 2
 """How often one turn is done again; the last time it streams without a review."""
@@ -69,6 +70,12 @@ class Advisor(Struct, frozen=True, dict=True, tag="advisor", tag_field="type", f
     def otherwise(self) -> TargetName:
         """Where a turn goes when routing fails: where the executor's would."""
         return self.executor.otherwise
+
+    def concerns(self) -> list[tuple[str, str]]:
+        """What an operator may not expect of these settings: (field, message)."""
+        if isinstance(self.executor, Passthrough) and self.executor.target == self.advisor:
+            return [("advisor", "the advisor is the executor itself: it will hardly see what it could not do")]
+        return []
 
     @cached_property
     def _claims(self) -> "re.Pattern[str]":

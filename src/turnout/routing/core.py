@@ -37,6 +37,12 @@ Rung: TypeAlias = Literal[
 """Which rung of the identity ladder named a lane, surest first."""
 
 
+BACKGROUND_AGENT = "~background"
+"""The agent of lanes for a program's calls beside the work: titles, summaries, suggestions."""
+UNNAMED_CHILD = "~subagent"
+"""The agent of lanes for delegated work that does not say whose it is: apart from the parent's, and surely of no one child."""
+
+
 class Lane(Struct, frozen=True):
     """Whose turn this is: tenant, session and agent. State never crosses lanes.
 
@@ -51,7 +57,7 @@ class Lane(Struct, frozen=True):
     @property
     def confident(self) -> bool:
         """Whether two turns of this lane surely belong to one agent of one session."""
-        return self.rung not in ("fingerprint", "none")
+        return self.rung not in ("fingerprint", "none") and self.agent != UNNAMED_CHILD
 
     @property
     def identified(self) -> bool:
@@ -62,10 +68,6 @@ class Lane(Struct, frozen=True):
     def key(self) -> str:
         """One string for stores; "" when there is no identity at all."""
         return "" if self.rung == "none" else f"{self.tenant}\x1f{self.session}\x1f{self.agent}"
-
-
-BACKGROUND_AGENT = "~background"
-"""The agent of lanes for a program's calls beside the work: titles, summaries, suggestions."""
 
 
 class AgentInfo(Struct, frozen=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from turnout.routing.core import (
     BACKGROUND_AGENT,
+    UNNAMED_CHILD,
     Asking,
     Decision,
     Lane,
@@ -17,9 +18,6 @@ from turnout.routing.core import (
     Turn,
     nested,
 )
-
-_OWN_SESSION = frozenset({"codex", "opencode", "affinity", "session_header"})
-"""Rungs whose children may have a session to themselves instead of an agent id."""
 
 
 class ByAgent(Struct, frozen=True, tag="by_agent", tag_field="type"):
@@ -73,8 +71,8 @@ def _apart(place: str, policy: Router, turn: Turn) -> Asking[Decision]:
 
 
 def _delegated(main: Router, policy: Router, turn: Turn) -> Asking[Decision]:
-    """A child's turn. One that names no agent is not told from its parent, whose memory it must neither read nor leave."""
-    if names_itself(turn):
+    """A child's turn. One that names no agent is not told from its siblings: it neither reads a memory nor leaves any."""
+    if turn.lane.identified and turn.lane.agent != UNNAMED_CHILD:
         return (yield from _apart("subagents", policy, turn))
     stranger = msgspec.structs.replace(turn, lane=Lane(turn.lane.tenant), memory={})
     decision: Decision = yield from main.route(stranger)
@@ -82,11 +80,3 @@ def _delegated(main: Router, policy: Router, turn: Turn) -> Asking[Decision]:
     sentence = f"the turn is delegated work but names no agent, so the policy for sub-agents abstained; {why.sentence}"
     why = msgspec.structs.replace(why, sentence=sentence, values={**why.values, "agent_unnamed": True})
     return msgspec.structs.replace(decision, why=why, remember=())
-
-
-def names_itself(turn: Turn) -> bool:
-    """Whether a child's turn says which child it is: by an agent id, or by a session that is not its parent's."""
-    lane, parent = turn.lane, turn.agent.parent
-    if not lane.identified:
-        return False
-    return bool(lane.agent) or (lane.rung in _OWN_SESSION and bool(parent) and parent != lane.session)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from turnout.conversation import Conversation, Lazy, Settings, Sourced, Text, Tool
-from turnout.routing.core import BACKGROUND_AGENT, AgentInfo, Lane, Rung
+from turnout.routing.core import BACKGROUND_AGENT, UNNAMED_CHILD, AgentInfo, Lane, Rung
 from turnout.signals import real_user_text
 
 V = TypeVar("V")
@@ -33,6 +33,9 @@ _MAINTENANCE = frozenset({"compact", "memory_consolidation"})
 
 Headers = Mapping[bytes, bytes]
 
+
+_OWN_SESSION = frozenset({"codex", "opencode", "affinity", "session_header"})
+"""Rungs whose children may have a session to themselves instead of an agent id: one that is not their parent's."""
 
 _Found = tuple[Rung, str, str, AgentInfo]
 _MAIN = AgentInfo()
@@ -69,6 +72,8 @@ def identify(
     if found is None:
         found = _from_body(conversation, settings)
     rung, session, agent, info = found
+    if info.kind == "subagent" and not agent and not (rung in _OWN_SESSION and info.parent not in ("", session)):
+        agent = UNNAMED_CHILD
     return Lane(tenant, _bounded(session), _bounded(agent), rung), info
 
 
