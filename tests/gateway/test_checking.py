@@ -163,3 +163,20 @@ def test_a_url_of_sessions_in_the_environment_is_judged_and_not_shown(url: str, 
     assert [f.key for f in found if f.severity == "error"] == ["sessions.url_env"]
     assert says in str(found)
     assert "hush" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("added", "key", "says"),
+    [
+        ("judge_budget = 0.1\n", "routes.coder.judge_budget", "asks a judge"),
+        ('judge = "odd"\njudge_budget = 0.1\n', "routes.coder.judge_budget", "will never be asked"),
+        ('judge = "odd"\njudge_usd_per_day = 2\n', "routes.coder.judge_usd_per_day", "will never be asked"),
+        ('judge = "large"\njudge_budget = 0.1\n', "routes.coder.judge_budget", ""),
+        ('judge = "large"\njudge_budget = 1.0\n', "routes.coder.judge_budget", "< 1.0"),
+    ],
+)
+def test_a_budget_for_judges_needs_judges_with_a_price(added: str, key: str, says: str) -> None:
+    odd = '[targets.odd]\nupstream = "main"\nmodel = "home-made"\ncontext_window = 9\n'
+    found = [f for f in findings(odd + GOOD + added) if f.key == key]
+    assert len(found) == bool(says)
+    assert says in "".join(f.message for f in found)

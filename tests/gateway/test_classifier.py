@@ -80,6 +80,13 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield served
 
 
+@pytest.fixture(autouse=True)
+def _well(gateway: Running) -> None:
+    """Judges that failed in one test are asked in the next."""
+    for model in gateway.gateway.judges.models:
+        model.health.succeeded()
+
+
 class Client:
     """A session of Claude Code's kind."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from turnout.errors import UpstreamError
-from turnout.upstream.health import FIRST_COOLING_S, LONGEST_COOLING_S, TRIP_AFTER, Health
+from turnout.upstream.health import FIRST_COOLING_S, LONGEST_COOLING_S, OF_JUDGES, TRIP_AFTER, Health
 
 
 def fail(health: Health, now: float, times: int = 1, **kwargs) -> None:
@@ -69,3 +69,14 @@ def test_faults_of_the_request_say_nothing_about_health(kind):
     for _ in range(3 * TRIP_AFTER):
         health.failed(UpstreamError(kind, "x"), 0)
     assert health.wait_s(0) == 0
+
+
+def test_a_judge_is_given_up_after_rate_limits_that_state_no_wait_and_refusals_too():
+    for kind in ("rate_limit", "auth", "request"):
+        judge, target = Health(OF_JUDGES), Health()
+        for health in (judge, target):
+            for _ in range(TRIP_AFTER):
+                health.begin()
+                health.failed(UpstreamError(kind, "x"), 0)
+        assert judge.wait_s(0) == FIRST_COOLING_S
+        assert target.wait_s(0) == 0

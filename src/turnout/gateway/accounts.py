@@ -18,7 +18,7 @@ class Account:
 
     `tally`: what watches the reply while it is relayed. `charged`: whether a call may be billed though nothing came of it:
     its server may have been at work already. `drops`, `edits`, `headers`: what the request lost on its way, what was changed of
-    it, and the response's headers, where the reply may become the answer.
+    it, and the response's headers, where the reply may become the answer. `unheard`: why the router cannot use what came of it.
     """
 
     __slots__ = (
@@ -38,6 +38,7 @@ class Account:
         "status",
         "tally",
         "turn_began",
+        "unheard",
         "usage",
     )
 
@@ -59,6 +60,7 @@ class Account:
         self.drops: tuple[Drop, ...] = ()
         self.edits: tuple[Edit, ...] = ()
         self.headers: list[tuple[bytes, bytes]] = []
+        self.unheard = ""
 
     def retried(self, error: UpstreamError) -> None:
         """The target is tried again after this failure."""
@@ -75,6 +77,11 @@ class Account:
     def refused(self, error: ClientError) -> None:
         """The call was never made: the request cannot be put to this target."""
         self.error, self.charged, self.ended = error.code, False, time.monotonic()
+
+    def skipped(self, reason: str) -> None:
+        """The call was never made: a judge is not to be asked now."""
+        self.error = self.unheard = reason
+        self.charged, self.ended = False, time.monotonic()
 
     def call(self, at: float) -> Call:
         """The account as the ledger keeps it, priced at the rates of `at` (Unix seconds)."""
@@ -104,4 +111,5 @@ class Account:
             ended_s=None if self.ended is None else self.ended - zero,
             retries=self.retries,
             reply=self.reply,
+            unheard=self.unheard,
         )

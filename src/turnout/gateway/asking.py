@@ -12,7 +12,8 @@ from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import NOBODY, Makers, hygiene
 from turnout.gateway.fitting import unable
 from turnout.gateway.opened import Gateway
-from turnout.routing.core import Ask, Failure, Outcome
+from turnout.routing.core import ANSWERING, Ask, Failure, Outcome
+from turnout.routing.judging import failed
 from turnout.upstream.models import Model, Opened
 from turnout.upstream.prepare import Prepared, prepare
 from turnout.wire.codec import Request
@@ -28,7 +29,7 @@ class Asker:
 
     An ask without settings of its own asks as the client did, and its reply may become the turn's answer: it is prepared as a
     forwarded request would be. `known`: who made what in the lane. `strict`: such an ask fails
-    rather than lose part of the request.
+    rather than lose part of the request. `route`: its name, whose judges are counted together.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Asker:
         known: Makers = NOBODY,
         strict: bool = False,
         alone: Callable[[str], bool] = _ever,
+        route: str = "",
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -52,6 +54,7 @@ class Asker:
         self._known = known
         self._strict = strict
         self._alone = alone
+        self._route = route
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
@@ -59,9 +62,38 @@ class Asker:
             return Failure("request", f"unknown target {ask.target}")
         if ask.once and not self._alone(ask.once):
             return Failure("cancelled", "a concurrent turn of this agent makes this call")
+        if ask.purpose not in ANSWERING:
+            return await self._judged(ask)
         model = self._gateway.models[ask.target]
-        account = Account(model, ask.purpose, self._turn_began)
+        return await self._called(ask, model, self._account(model, ask.purpose))
+
+    def _account(self, model: Model, purpose: str) -> Account:
+        account = Account(model, purpose, self._turn_began)
         self._accounts.append(account)
+        return account
+
+    async def _judged(self, ask: Ask) -> Outcome:
+        """The outcome of an ask for an opinion, which is not made at all while that is useless or too dear."""
+        judges, route = self._gateway.judges, self._route
+        model = judges.models[ask.target]
+        account = self._account(model, ask.purpose)
+        refusal = judges.refusal(route, ask.target)
+        if refusal is not None:
+            account.skipped(refusal.reason)
+            judges.unheard(route, ask.target, refusal.reason)
+            return refusal
+        held = judges.hold(route)
+        try:
+            outcome = await self._called(ask, model, account)
+        finally:
+            judges.settle(route, held, account)
+        if isinstance(outcome, Failure):
+            account.unheard = failed(outcome).reason
+        if account.unheard:
+            judges.unheard(route, ask.target, account.unheard)
+        return outcome
+
+    async def _called(self, ask: Ask, model: Model, account: Account) -> Outcome:
         opened: Opened | None = None
         try:
             async with asyncio.timeout(ask.within_s):
@@ -78,6 +110,9 @@ class Asker:
                 reply = await self._collect(opened, account, self._request)
         except TimeoutError:
             error = UpstreamError("timeout", f"{ask.purpose} on {ask.target} took longer than {ask.within_s:g} s")
+            if opened is None and ask.purpose not in ANSWERING:
+                # How long to wait is the router's choice, so it says nothing of a target that answers; of a judge it does.
+                model.health.failed(error, time.monotonic())
             return self._failure(error, opened, account)
         except UpstreamError as error:
             return self._failure(error, opened, account)
@@ -88,7 +123,11 @@ class Asker:
             if opened is not None:
                 opened.abort()
             raise
-        opened.succeeded()
+        account.unheard = ask.expects.missed(reply) if ask.expects is not None else ""
+        if account.unheard:
+            model.health.failed(UpstreamError("malformed", account.unheard), time.monotonic())
+        else:
+            opened.succeeded()
         return reply
 
     def _prepared(self, ask: Ask, model: Model, account: Account) -> Prepared:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
-from turnout.gateway.config import Config, read, wrong_secrets
+from turnout.gateway.config import Config, Route, read, wrong_secrets
 from turnout.gateway.facts import rates_of
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
@@ -26,6 +26,8 @@ from turnout.upstream.scripted import Script
 from turnout.upstream.target import Upstream
 
 _VENDORS = ("anthropic.com", "openai.com", "chatgpt.com")
+_JUDGES = ("judge", "advisor")
+"""Fields of routers that name a target for opinions."""
 _EXTRAS = {"postgresql": ("psycopg", "postgres"), "redis": ("redis", "redis"), "rediss": ("redis", "redis")}
 
 
@@ -57,6 +59,7 @@ class _Checks:
         for route in self.config.routes.values():
             for path, router in _routers(route.router, ("routes", route.name)):
                 self._router(path, router)
+            self._budget(route)
         self._stores(env)
 
     def warn(self, path: lines.Path, message: str, hint: str = "") -> None:
@@ -136,6 +139,22 @@ class _Checks:
             )
         for field, message in _concerns(router):
             self.warn((*path, field), message)
+
+    def _budget(self, route: Route) -> None:
+        """A limit on judges needs judges, and their prices."""
+        limits = [key for key in ("judge_budget", "judge_usd_per_day") if getattr(route, key) is not None]
+        if not limits:
+            return
+        path = ("routes", route.name, limits[0])
+        routers = [router for _, router in _routers(route.router, ())]
+        judges = {name for router in routers for key in _JUDGES if isinstance(name := getattr(router, key, None), str)}
+        if not judges:
+            self.warn(path, "no router of this route asks a judge")
+        for name in sorted(judges):
+            target = self.config.targets[TargetName(name)]
+            if self.rates[TargetName(name)] is None:
+                hint = f"add price = {{ input = ..., output = ... }} to [targets.{name}]"
+                self.warn(path, f"no price is known for the judge `{target.model}`: it will never be asked", hint)
 
     def _fallbacks(self, path: lines.Path, fields: dict[str, Any]) -> None:
         """A fallback must be another target than the one that failed, and be named once."""

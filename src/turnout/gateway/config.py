@@ -35,6 +35,7 @@ class Route(Struct, frozen=True):
 
     `strict`: refuse a request that a translation would lose part of. `aliases`: further model names. `otherwise`: where a
     turn goes when the router raises; None = the router's own choice. `policy`: digest of everything that shapes a decision.
+    `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend and in USD; None = no limit.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Route(Struct, frozen=True):
     description: str = ""
     policy: str = ""
     targets: tuple[TargetName, ...] = ()
+    judge_budget: float | None = None
+    judge_usd_per_day: float | None = None
 
     @property
     def kind(self) -> str:
@@ -71,7 +74,10 @@ class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
     route. `otherwise`: the target of a turn whose router raised. `description`: for people. `subagents`: who decides delegated
     work, a table with a `type` of its own or a target's name (default: the route itself, with a memory apart for each child).
     `background`: who decides titles, summaries and the like (default: the route itself). `small_models`: further model names for
-    the route, by which an agent asks for its small model; such turns are `background`'s.
+    the route, by which an agent asks for its small model; such turns are `background`'s. `judge_budget`: the most of the
+    route's spend that may go to judges, such as 0.1 (default none: no limit); a turn whose judge would exceed it goes on without.
+    `judge_usd_per_day`: the most that judges may cost a day (UTC), USD (default none: no limit). Both are counted by each process
+    for itself, from midnight or its start.
     """
 
     strict: bool = False
@@ -81,6 +87,8 @@ class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
     subagents: Router | None = None
     background: Router | None = None
     small_models: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    judge_budget: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    judge_usd_per_day: Positive | None = None
 
     def __post_init__(self) -> None:
         if self.small_models and self.background is None:
@@ -372,6 +380,8 @@ class _Reading:
             otherwise=common.otherwise,
             description=common.description,
             targets=tuple(dict.fromkeys(target for _, target in named)),
+            judge_budget=common.judge_budget,
+            judge_usd_per_day=common.judge_usd_per_day,
         )
 
     def _known_keys(
@@ -411,7 +421,7 @@ def _judge_upstream(upstream: Upstream, path: lines.Path, tables: Tables) -> Non
             tables.note(
                 (*path, "headers", header), f"`{header}` may not be set here: a file never holds a secret", hint
             )
-    for name in ("max_retries", "connect_s", "first_byte_s", "idle_s", "max_connections"):
+    for name in ("max_retries", "connect_s", "first_byte_s", "idle_s", "max_connections", "judge_connections"):
         least = 0 if name == "max_retries" else 1e-9
         if getattr(upstream, name) < least:
             tables.note((*path, name), f"expected {'0 or more' if least == 0 else 'a number above 0'}")
@@ -441,8 +451,10 @@ def _members(union: Any) -> tuple[type[Struct], ...]:
 
 def _canonical(route: Route) -> dict[str, Any]:
     tree: dict[str, Any] = msgspec.to_builtins(route.router, order="deterministic")
+    limits = {"judge_budget": route.judge_budget, "judge_usd_per_day": route.judge_usd_per_day}
     return {
         **tree,
+        **{key: limit for key, limit in limits.items() if limit is not None},
         "strict": route.strict,
         "aliases": list(route.aliases),
         "otherwise": route.falls_to,

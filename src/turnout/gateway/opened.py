@@ -15,13 +15,14 @@ from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
 from turnout.gateway.attend import Attendant
 from turnout.gateway.config import Config, Route, secret
+from turnout.gateway.judges import Judges, judges_of
 from turnout.gateway.once import Once
 from turnout.ledger.metrics import Metrics
 from turnout.ledger.otel import exporter
 from turnout.ledger.store import Ledger
 from turnout.ledger.trace import TurnRecord
 from turnout.pricing.prices import Prices
-from turnout.routing.core import TargetName
+from turnout.routing.core import ANSWERING, TargetName
 from turnout.sessions import address
 from turnout.sessions.responses import MemoryResponses, ResponseStore
 from turnout.sessions.store import MemoryStore, SessionStore
@@ -55,9 +56,11 @@ class Gateway:
         sessions: SessionStore,
         responses: ResponseStore,
         redactor: Redactor,
+        judges: Models,
     ) -> None:
         self.config = config
         self.models = models
+        self.judges = Judges(judges, config.routes)
         self.ledger = ledger
         self.sessions = sessions
         self.responses = responses
@@ -102,6 +105,7 @@ class Gateway:
             Ledger.open(config.ledger.url, config.ledger.capture, config.ledger.flush_interval_s),
             *sessions(config),
             Redactor([k for k in (*keys.values(), *client_keys) if k]),
+            judges_of(models.values(), keys, prices),
         )
         gateway.client_keys = client_keys
         return gateway
@@ -116,6 +120,7 @@ class Gateway:
         self.closing = True
         await self.attendant.stop()
         await self.models.close()
+        await self.judges.models.close()
         await self.sessions.close()
         await asyncio.to_thread(self.ledger.close)
         if self.exporter is not None:
@@ -128,6 +133,10 @@ class Gateway:
         metrics.in_flight -= 1
         metrics.request(record.format, record.status)
         metrics.observe(record)
+        budgets = self.judges.budgets
+        if budgets and record.route in budgets:
+            spent = sum(call.cost_usd or 0.0 for call in record.calls if call.purpose in ANSWERING)
+            budgets[record.route].answered(spent, time.time())
         if self.exporter is not None:
             self.exporter.export(record)
 

@@ -183,6 +183,7 @@ class Serving:
                     makers(turn.memory),
                     route.strict,
                     self._makes_alone,
+                    route.name,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})

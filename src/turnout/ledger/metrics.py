@@ -78,6 +78,7 @@ class Metrics(Collector):
         self._calls: dict[Labels, float] = defaultdict(float)
         self._retries: dict[Labels, float] = defaultdict(float)
         self._recovered: dict[Labels, float] = defaultdict(float)
+        self._unheard: dict[Labels, float] = defaultdict(float)
         self._dropped_fields: dict[Labels, float] = defaultdict(float)
         self._cache: dict[Labels, float] = defaultdict(float)
         self._cache_breaks: dict[Labels, float] = defaultdict(float)
@@ -104,7 +105,9 @@ class Metrics(Collector):
         failed = False
         for call in record.calls:
             name, purpose = call.target, call.purpose
-            if call.error:
+            if call.unheard:
+                self._unheard[route, name, call.unheard] += 1
+            elif call.error:
                 failed = True
             elif call.retries:
                 self._recovered[name, "retry"] += 1
@@ -183,6 +186,8 @@ class Metrics(Collector):
         yield _counter("upstream_calls", "Calls by outcome.", ("target", "purpose", "outcome"), self._calls)
         yield _counter("upstream_retries", "Attempts after the first.", ("target",), self._retries)
         yield _counter("recovered", "Failures mended by a retry or a fallback.", ("target", "by"), self._recovered)
+        reasons = (*place, "reason")
+        yield _counter("judge_failures", "Judges without a verdict that counts.", reasons, self._unheard)
         yield _counter("sessions_trouble", "Trouble with the session store.", ("operation", "kind"), self._sessions)
         kinds = (*place, "kind", "source")
         yield _counter("cache_tokens", "Cached tokens of watched calls, predicted and reported.", kinds, self._cache)

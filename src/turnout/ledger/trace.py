@@ -18,7 +18,9 @@ class Call(Struct, frozen=True, omit_defaults=True):
     """One attempt at a model call made for a turn.
 
     `purpose`: `answer`, `draft`, `judge`, ... `served`: its reply reached the client. `cost_usd` None = unpriced or unknown,
-    with `cost_note` saying which. `error`: the fault kind, "" when it went well. Times in seconds from the turn's start.
+    with `cost_note` saying which. `error`: the fault kind, "" when it went well. `unheard`: why the router could not use what
+    came of it, such as `timeout`, `parse_error` or `breaker` (it was not made); "" when it could, and for answers. Times in
+    seconds from the turn's start.
     """
 
     target: str
@@ -35,6 +37,7 @@ class Call(Struct, frozen=True, omit_defaults=True):
     ended_s: float | None = None
     retries: int = 0
     reply: str = ""
+    unheard: str = ""
 
 
 class TurnRecord(Struct, frozen=True, omit_defaults=True):

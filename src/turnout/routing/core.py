@@ -106,22 +106,38 @@ class TargetFacts(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A call that failed in a way a router can act on. `kind`: see UpstreamFault."""
+    """A call that failed in a way a router can act on. `kind`: see UpstreamFault. `reason`: why this side did not make the call,
+    `breaker` (the judge failed too often of late) or `budget` (the route's judges have had their share); "" when it was made."""
 
     kind: UpstreamFault
     message: str = ""
     status: int | None = None
     retry_after_s: float | None = None
+    reason: Literal["", "breaker", "budget"] = ""
 
 
 Outcome: TypeAlias = Reply | Failure
+
+
+ANSWERING = frozenset(("answer", "draft"))
+"""Purposes of calls whose reply may become the turn's answer. All others are opinions that a turn can do without: hosts make
+them over connections of their own, once, and not at all while they mostly fail or have had their share of the money."""
+
+
+class Expectation(Protocol):
+    """What a reply must be to be of use."""
+
+    def missed(self, reply: Reply) -> str:
+        """Why `reply` is of no use, in a word; "" when it is."""
+        ...
 
 
 class Ask(Struct, frozen=True):
     """A model call a router wants made and given back whole. `purpose`: draft, judge, vote, ... (for the ledger and prices).
 
     `settings`: how to ask; None = as the client asked, for a draft, and plain defaults for other purposes. `once`: a name under
-    which only one of concurrent turns of the lane makes the call; the others get a Failure of kind `cancelled`.
+    which only one of concurrent turns of the lane makes the call; the others get a Failure of kind `cancelled`. `expects`: what
+    the reply must be; one that is not counts as a failure of the judge's.
     """
 
     target: TargetName
@@ -131,6 +147,7 @@ class Ask(Struct, frozen=True):
     edits: tuple[Edit, ...] = ()
     settings: Settings | None = None
     once: str = ""
+    expects: Expectation | None = None
 
 
 Source: TypeAlias = Literal[
@@ -300,9 +317,10 @@ def ask(
     edits: tuple[Edit, ...] = (),
     settings: Settings | None = None,
     once: str = "",
+    expects: Expectation | None = None,
 ) -> Asking[Outcome]:
     """`outcome = yield from ask(...)`: one model call."""
-    (outcome,) = yield (Ask(target, conversation, purpose, within_s, edits, settings, once),)
+    (outcome,) = yield (Ask(target, conversation, purpose, within_s, edits, settings, once, expects),)
     return outcome
 
 

@@ -99,6 +99,7 @@ class Model:
         key: str | None,
         transport: Transport,
         prices: Prices | None = None,
+        health: Health | None = None,
     ) -> None:
         self.name = TargetName(name)
         self.target = target
@@ -124,7 +125,7 @@ class Model:
             edits.append(Effort(target.effort))
         self.edits: tuple[Edit, ...] = tuple(edits)
         self.headers = ((b"x-turnout-target", header_text(name)), (b"x-turnout-model", header_text(target.model)))
-        self.health = Health()
+        self.health = health or Health()
         self._prices = prices
         priced = self.rates(time.time())
         rates = priced or Rates()

@@ -23,7 +23,8 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     seconds. `first_byte_s`: longest wait for the response head, seconds.
     `idle_s`: longest silence between bytes of a body, seconds. `max_connections`: connections open at once.
     `keeps_responses`: an `openai_responses` server keeps what it answered, so that a `previous_response_id` or an item's id
-    means something to it; `false`: it is sent what they stand for.
+    means something to it; `false`: it is sent what they stand for. `judge_connections`: connections open at once for judges,
+    which never use those of the answers.
     """
 
     format: Format
@@ -41,6 +42,7 @@ class Upstream(Struct, frozen=True, forbid_unknown_fields=True):
     max_connections: int = 1024
     keeps_responses: bool = True
     betas: tuple[str, ...] | None = None
+    judge_connections: int = 16
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):

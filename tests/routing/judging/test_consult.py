@@ -1,7 +1,7 @@
 """How a judge is asked, and what its outcome amounts to."""
 
 import json
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -104,6 +104,16 @@ def test_an_answer_that_does_not_count_says_why(
     assert says in found.message
 
 
+def test_the_host_is_told_what_counts_as_an_answer() -> None:
+    run: Run[Ask, Any, Any] = Run(consult(TargetName("judge"), QUESTION, "text"))
+    (asked,) = run.pending
+    run.close()
+    assert asked.expects is not None
+    assert asked.expects.missed(Reply((Text('{"escalate": true, "reason": "lost"}'),))) == ""
+    assert asked.expects.missed(Reply((Text("I would say yes"),))) == "parse_error"
+    assert asked.expects.missed(Reply((Text('{"escalate": true}'),), "length")) == "invalid_response"
+
+
 def test_what_the_judge_wrote_is_not_repeated() -> None:
     found = read(Reply((Text("the secret of the transcript"),)), QUESTION)
     assert isinstance(found, Unanswered)
@@ -124,6 +134,8 @@ def test_what_the_judge_wrote_is_not_repeated() -> None:
         (Failure("refused", status=400), "upstream_non_5xx"),
         (Failure("request", status=422), "upstream_non_5xx"),
         (Failure("request"), "client_error"),
+        (Failure("rate_limit", status=429, reason="breaker"), "breaker"),
+        (Failure("cancelled", reason="budget"), "budget"),
     ],
 )
 def test_a_failed_call_is_one_of_the_closed_set(failure: Failure, reason: FailOpen) -> None:

@@ -19,10 +19,13 @@ FailOpen: TypeAlias = Literal[
     "invalid_response",
     "parse_error",
     "client_error",
+    "breaker",
+    "budget",
 ]
 """Why a judge's answer does not count. `timeout`: none in time. `transport`: no connection, or one that broke. `upstream_5xx`,
 `upstream_non_5xx`, `rate_limit`: its server refused. `invalid_response`: an answer that is cut, empty, declined, or does not
-fit the schema. `parse_error`: not the JSON that was asked for. `client_error`: the question could not be put to this target."""
+fit the schema. `parse_error`: not the JSON that was asked for. `client_error`: the question could not be put to this target.
+`breaker`, `budget`: it was not put, because the judge failed too often of late, or the route's judges have had their share."""
 FAIL_OPEN: tuple[FailOpen, ...] = get_args(FailOpen)
 
 V = TypeVar("V")
@@ -58,6 +61,11 @@ class Question(Struct, Generic[V], frozen=True):
     answer: type[V]
     purpose: str = "judge"
 
+    def missed(self, reply: Reply) -> str:
+        """The reason of the closed set for which `reply` is no answer to this question, "" when it is one."""
+        found = read(reply, self)
+        return found.reason if isinstance(found, Unanswered) else ""
+
 
 class Answered(Struct, Generic[V], frozen=True):
     """A judge's answer, checked."""
@@ -89,7 +97,12 @@ def consult(
         messages=(Message("user", (Text(text),)),), system=(Text(_instructions(question, how)),), roles=("user",)
     )
     outcome = yield from ask(
-        target, conversation, question.purpose, within_s=how.within_s, settings=_settings(question, how)
+        target,
+        conversation,
+        question.purpose,
+        within_s=how.within_s,
+        settings=_settings(question, how),
+        expects=question,
     )
     return read(outcome, question)
 
@@ -142,6 +155,8 @@ def _instead(reply: Reply) -> str:
 
 def failed(failure: Failure) -> Unanswered:
     """A failed call as a reason of the closed set."""
+    if failure.reason:
+        return Unanswered(failure.reason, f"the judge was not asked: {failure.message}"[:500])
     return Unanswered(_reason(failure), f"the judge could not be asked ({failure.kind}): {failure.message}"[:500])
 
 
