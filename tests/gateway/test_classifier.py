@@ -172,6 +172,7 @@ def test_a_judge_that_fails_costs_its_time_and_nothing_else(gateway: Running, te
     assert (answer["text"], answer["source"]) == ("I am large.", "default")
     turn = record(gateway, answer)
     assert (turn.why.values["judge_failure"], turn.why.abstained) == (reason, True)
+    assert [call.unheard for call in turn.calls] == [reason, ""]
     assert turn.remembered == ()
 
 

@@ -259,3 +259,24 @@ def test_a_turn_given_up_during_the_judgement_gives_its_money_back(tmp_path: Pat
         assert [(call.purpose, call.error) for call in turn.calls] == [("draft", ""), ("judge", "cancelled")]
         assert budget.refuses(time.time()) == ""
         assert served.gateway.judges.models["both"].health.failures == 0  # type: ignore[index]
+
+
+SORTED = """
+[routes.sorted]
+type = "classifier"
+judge = "both"
+default = "strong"
+targets = { code = "weak", prose = "strong" }
+[routes.sorted.judging]
+prompt = "What kind of task is it?"
+"""
+
+
+def test_an_answer_that_only_the_router_finds_wanting_is_counted_too(tmp_path: Path) -> None:
+    judge = Judge(whole(200, completion('{"choice": 7}', USAGE)))
+    with gateway(judge, tmp_path, judging=SORTED) as served:
+        assert ask(served, "sorted") == (200, "done")
+        (turn,) = served.settled()
+        text = served.gateway.metrics.render().decode()
+    assert [(call.purpose, call.unheard) for call in turn.calls] == [("judge", "invalid_response"), ("answer", "")]
+    assert 'turnout_judge_failures_total{reason="invalid_response",route="sorted",target="both"} 1.0' in text

@@ -12,7 +12,7 @@ from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import NOBODY, Makers, hygiene
 from turnout.gateway.fitting import unable
 from turnout.gateway.opened import Gateway
-from turnout.routing.core import ANSWERING, Ask, Failure, Outcome
+from turnout.routing.core import ANSWERING, Ask, Decision, Failure, Outcome
 from turnout.routing.judging import failed
 from turnout.upstream.models import Model, Opened
 from turnout.upstream.prepare import Prepared, prepare
@@ -92,6 +92,14 @@ class Asker:
         if account.unheard:
             judges.unheard(route, ask.target, account.unheard)
         return outcome
+
+    def concluded(self, decision: Decision) -> None:
+        """The router has decided. What it found to be no judgement, though the reply was as expected, is known from its word."""
+        reason = decision.why.values.get("judge_failure", "")
+        judged = [account for account in self._accounts if account.purpose not in ANSWERING]
+        if reason and judged and not any(account.unheard for account in judged):
+            judged[-1].unheard = str(reason)
+            self._gateway.judges.unheard(self._route, judged[-1].model.name, str(reason))
 
     async def _called(self, ask: Ask, model: Model, account: Account) -> Outcome:
         opened: Opened | None = None

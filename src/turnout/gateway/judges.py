@@ -120,9 +120,9 @@ class Judges:
             return None
         now = time.time()
         if model.rates(now) is None:
-            return Failure("cancelled", f"no price is known for {target}, so its share has no end", reason="budget")
+            return Failure("unavailable", f"no price is known for {target}, so its share has no end", reason="budget")
         refused = budget.refuses(now)
-        return Failure("cancelled", refused, reason="budget") if refused else None
+        return Failure("unavailable", refused, reason="budget") if refused else None
 
     def hold(self, route: str) -> float:
         """Set money aside for a judgement that begins."""

@@ -187,6 +187,7 @@ class Serving:
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
+                asker.concluded(decision)
             if decision.target not in self.gateway.models:
                 raise RouterError(f"the router chose the unknown target {decision.target!r}")
         except ClientError:

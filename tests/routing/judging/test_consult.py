@@ -135,7 +135,7 @@ def test_what_the_judge_wrote_is_not_repeated() -> None:
         (Failure("request", status=422), "upstream_non_5xx"),
         (Failure("request"), "client_error"),
         (Failure("rate_limit", status=429, reason="breaker"), "breaker"),
-        (Failure("cancelled", reason="budget"), "budget"),
+        (Failure("unavailable", reason="budget"), "budget"),
     ],
 )
 def test_a_failed_call_is_one_of_the_closed_set(failure: Failure, reason: FailOpen) -> None:
