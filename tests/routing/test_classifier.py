@@ -11,7 +11,7 @@ from tests.routing.lanes import JUDGE, LANE, LARGE, SMALL, Choosing, Played, fac
 
 from turnout.conversation import Reply, Text
 from turnout.gateway.config import read
-from turnout.routing import Ask, Classifier, Composite, Failure, Lane, Outcome, TargetName
+from turnout.routing import AgentInfo, Ask, Classifier, Composite, Failure, Lane, Outcome, TargetName
 from turnout.routing.classifier_capability import FAMILIES, needed
 from turnout.routing.composite import Member
 from turnout.routing.judging import FAIL_OPEN, Excerpt, Judging
@@ -186,6 +186,23 @@ def test_without_identity_it_says_that_nothing_is_kept() -> None:
     decision = made.play()
     assert decision.remember == ()
     assert "names no session" in decision.why.sentence
+
+
+def test_background_calls_ask_nobody() -> None:
+    background = AgentInfo("claude-code", "background")
+    made = played(capability(), verdict(0.1), lane=Lane("", "s", "~background", "claude_code"))
+    title = made.play(agent=background)
+    assert (title.target, title.why.source, made.asked) == (SMALL, "background", [])
+    made = played(custom(), said({}), lane=Lane("", "s", "~background", "claude_code"))
+    assert made.play(agent=background).target == OTHER
+
+
+def test_upkeep_in_the_works_own_lane_goes_where_the_work_went() -> None:
+    made = played(capability(), verdict(0.1))
+    assert made.play().target == LARGE
+    made.story.say("ok", "assistant").say("Summarise what was done.")
+    assert made.play(agent=AgentInfo("codex", "background", "p")).target == LARGE
+    assert len(made.asked) == 1
 
 
 CUSTOM: list[tuple[Any, TargetName, bool]] = [

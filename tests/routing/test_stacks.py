@@ -112,6 +112,11 @@ REFUSED = [
         "routes.r.undecided",
         "`third` is none of the two tiers around it",
     ),
+    (
+        f'type = "composite"\nrouters = [{{ router = {STAGE}, user_turn = true }}, {{ router = "small" }}]',
+        "routes.r.routers[0].router",
+        "a stage that takes only turns with something new of the user's never sees the work that feeds its memory",
+    ),
     ('type = "composite"\nrouters = []', "routes.r.routers", "at least one router"),
     ('type = "affinity"\nrouter = 3', "routes.r.router", "expected a router's table or the name of a target"),
     ('type = "affinity"', "routes.r", "missing key `router`"),

@@ -102,6 +102,7 @@ def turn_attributes(record: TurnRecord) -> Attributes:
         found["turnout.source"] = why.source
         found["turnout.reason"] = why.sentence
         found["turnout.rule"] = why.rule or None
+        found["turnout.place"] = why.place or None
         found["turnout.score"] = why.score
         found["turnout.confidence"] = why.confidence
         found["turnout.threshold"] = why.threshold

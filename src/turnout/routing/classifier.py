@@ -57,8 +57,8 @@ class Classifier(Struct, frozen=True, dict=True, tag="classifier", tag_field="ty
     `transcript`: how much of the work it is shown (default: the task alone, with `every_request` also the newest steps).
 
     A verdict is kept for an agent of a session, never for its children. What a harness puts into user messages is nothing new of
-    the user's. Without a verdict (the judge failed, or its answer does not fit) the default serves this one turn, nothing is
-    kept, and a router around this one uses its own default.
+    the user's, and background calls (titles, summaries) ask nobody. Without a verdict (the judge failed, or its answer does not
+    fit) the default serves this one turn, nothing is kept, and a router around this one uses its own default.
     """
 
     abstains: ClassVar[bool] = True
@@ -167,6 +167,8 @@ class Classifier(Struct, frozen=True, dict=True, tag="classifier", tag_field="ty
             since = "this session" if self.trigger == "new_session" else "this task"
             sentence = f"the verdict on {since} stands: {pin.verdict}"
             return self._forward(pin.target, Why("pin", sentence))
+        if turn.agent.kind == "background":
+            return self._background(turn)
         text = transcript(turn.conversation, turn.signals, None, self._excerpt)
         found = yield from consult(self.judge, self._question, text, self.judging)
         target, why = self._read(found)
@@ -189,6 +191,13 @@ class Classifier(Struct, frozen=True, dict=True, tag="classifier", tag_field="ty
         if not pin.target or (turn.targets and pin.target not in turn.targets):
             return None
         return pin if self.trigger == "new_session" or same_task(turn, pin.task) else None
+
+    def _background(self, turn: Turn) -> Forward:
+        """Where a title, a summary or the upkeep of a conversation goes: to whom the work went, if it has the work's lane, else
+        to the cheapest that is named; no judge is worth asking."""
+        kept = turn.recall(ClassifierPin).target if self.pins and turn.lane.identified else None
+        target = kept or self.efficient or self.otherwise
+        return self._forward(target, Why("background", f"a background call goes to {target}, without asking the judge"))
 
     def _forward(self, target: TargetName, why: Why, events: tuple[Struct, ...] = ()) -> Forward:
         return Forward(target, why, tuple(t for t in self.fallbacks if t != target), remember=events)

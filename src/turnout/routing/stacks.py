@@ -76,6 +76,9 @@ def _refused(router: Any, path: Path, around: tuple[str, ...]) -> Iterator[tuple
             yield path, f"{_a(kind)} may not stand inside {_a(outer)}: {reason.format(inner=kind)}"
     if isinstance(router, Composite):
         yield from _never_asked(router, path)
+        for index, member in enumerate(router.routers):
+            if member.user_turn:
+                yield from _unfed(member.router, (*path, "routers", index, "router"))
     pins = getattr(router, "pins", False)
     if pins and "affinity" in around:
         yield path, f'a pin inside a pin: this {kind} keeps its verdicts itself; set trigger = "every_request" here'
@@ -97,6 +100,22 @@ def _never_asked(router: Composite, path: Path) -> Iterator[tuple[Path, str]]:
             reason = "give it conditions, or put it last"
         yield where, f"the routers after this {kind} are never asked, for it decides every turn; {reason}"
         return
+
+
+_WATCHING = ("stage", "escalation", "advisor")
+
+
+def _unfed(router: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Routers that watch the work, where only turns before the work reach them."""
+    kind = tag_of(router)
+    if kind in _WATCHING:
+        yield (
+            path,
+            f"{_a(kind)} that takes only turns with something new of the user's never sees the work that feeds its memory; "
+            "leave `user_turn` out",
+        )
+    for inner, where in nested_in(router, path):
+        yield from _unfed(inner, where)
 
 
 def _no_tier(stage: Stage, router: Any, path: Path) -> Iterator[tuple[Path, str]]:
