@@ -48,6 +48,13 @@ def toml(url: str) -> str:
                 f'cache_read = 0.1, cache_write = 1.25 }}\n[routes."{play}-{form}"]\ntype = "passthrough"\n'
                 f'target = "{play}-{form}"\n'
             )
+        # The same play, its delegated work by a target and an affinity of its own.
+        parts.append(
+            f'[targets."apart-{form}"]\nupstream = "{form}"\nmodel = "delegating"\n'
+            f'[routes."apart-{form}"]\ntype = "affinity"\n'
+            f'router = {{ type = "random", targets = ["delegating-{form}"] }}\n'
+            f'subagents = {{ type = "affinity", router = {{ type = "random", targets = ["apart-{form}"] }} }}\n'
+        )
     return "".join(parts)
 
 
@@ -104,10 +111,51 @@ def test_a_sub_agent_has_a_lane_of_its_own(
     assert sub_agent
 
 
+@pytest.mark.parametrize(("agent", "theirs"), PAIRS)
+def test_delegated_work_is_decided_apart(
+    gateway: Running, vendors: Vendors, tmp_path: Path, agent: str, theirs: str
+) -> None:
+    before = len(gateway.settled())
+    ran = agents.run(agent, gateway.url, f"apart-{theirs}", tmp_path)
+    turns = turns_since(gateway, before)
+    assert (ran.code, ran.said) == (0, MAIN_ANSWER), ran
+    seen = {kind: [turn for turn in turns if turn.agent_kind == kind] for kind in ("main", "subagent")}
+    assert {turn.target for turn in seen["main"]} == {f"delegating-{theirs}"}
+    assert {turn.target for turn in seen["subagent"]} == {f"apart-{theirs}"}
+    assert [turn.why.source for turn in seen["main"]] == ["random"] + ["pin"] * (len(seen["main"]) - 1)
+    assert [(turn.why.source, turn.why.place) for turn in seen["subagent"]] == [
+        ("random", "subagents/router"),
+        ("pin", "subagents"),
+    ]
+
+
 SHELLS: dict[str, JSON] = {
     "claude": {"name": "Bash", "arguments": {"command": SHELL_COMMAND, "description": "Say hello"}},
     "codex": {"name": "exec_command", "arguments": {"cmd": SHELL_COMMAND}},
 }
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_what_an_agent_calls_done_is_reviewed(tmp_path: Path, agent: str) -> None:
+    """The model stops too early; what the agent prints in the end is what the advisor's plan led to."""
+    again = {"contains": "was reviewed and held back", "text": SHELL_ANSWER}
+    script(tmp_path, "executor.jsonl", again, {"text": "Trying.", "calls": [SHELLS[agent]]}, {"text": "All done."})
+    script(tmp_path, "advisor.jsonl", {"text": "REDO\nSay what the shell said."})
+    parts = [
+        f'[upstreams.{name}]\nformat = "{form}"\nscript = "{name}.jsonl"\n'
+        f'[targets.{name}]\nupstream = "{name}"\nmodel = "played"\n'
+        for name, form in (("executor", DIALECT[agent]), ("advisor", "openai_chat"))
+    ]
+    parts.append(
+        '[routes.advised]\ntype = "advisor"\nexecutor = "executor"\nadvisor = "advisor"\nbackground = "executor"\n'
+    )
+    with running("".join(parts), tmp_path) as gateway:
+        (tmp_path / "home").mkdir()
+        ran = agents.run(agent, gateway.url, "advised", tmp_path / "home")
+        turns = [turn for turn in reversed(gateway.settled()) if turn.agent_kind == "main"]
+    assert (ran.code, ran.said) == (0, SHELL_ANSWER), ran
+    assert [(turn.why.source, turn.why.rule) for turn in turns if turn.why] == [("fixed", ""), ("advisor", "redo")]
+    assert [call.purpose for call in turns[-1].calls] == ["draft", "advisor", "answer"]
 
 
 @pytest.mark.parametrize("agent", NAMES)
