@@ -94,6 +94,13 @@ def test_failing_tests_move_the_anthropic_client_to_the_capable_model(gateway: R
     assert "[capable] Two tests fail." in told
 
 
+def test_the_hand_over_note_is_what_the_guide_shows(gateway: Running):
+    told = run("hand_over.py", gateway)
+    guide = (EXAMPLES.parent / "docs" / "guide" / "hand-over.md").read_text("utf-8")
+    assert told.partition("</handover>")[0] in guide
+    assert "failure rests on messages [6]" in told
+
+
 def test_every_example_is_run_here():
     here = Path(__file__).read_text("utf-8")
     assert all(f'"{path.name}"' in here for path in EXAMPLES.glob("*.py"))

@@ -180,6 +180,7 @@ def _tree(
             branch.add(escape(saved.sentence))
     _calls(tree, record)
     _cache(tree, record)
+    _handover(tree, record)
     for label, lines in (
         ("memory read", [f"{name}: {_short(state)}" for name, state in record.memory.items()]),
         ("remembered", [_short(event) for event in record.remembered]),
@@ -322,6 +323,20 @@ def _cache(tree: "Tree", record: "TurnRecord") -> None:
         branch.add(f"last used {output.duration(use.idle_s)} before")
     if use.bias is not None:
         branch.add(f"predicted costs of prompts are {use.bias:+.1%} off over the newest turns")
+
+
+def _handover(tree: "Tree", record: "TurnRecord") -> None:
+    """The note that the target was given, each line with the messages it rests on."""
+    from rich.markup import escape
+
+    note = record.handover
+    if note is None:
+        return
+    branch = tree.add("handed over with a note; messages it rests on are in brackets")
+    for line in note.lines:
+        branch.add(escape(f"{line.about} {list(line.messages)}: {line.text or 'what was said is not kept'}"))
+    if note.left_out:
+        branch.add(f"left out for brevity: {note.left_out}")
 
 
 def _drop(drop: Any) -> str:

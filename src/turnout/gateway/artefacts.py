@@ -104,7 +104,7 @@ def makers(states: Any) -> Makers:
 def hygiene(request: Request, conversation: Conversation, model: Model, known: Makers, models: Models) -> Hygiene:
     """What keeps other models' artefacts out of what `model` is sent. `conversation`: the whole of it, where the request only
     continues it."""
-    others = [name for name in known.targets if not _same(name, model, models)]
+    others = [name for name in known.targets if not same_model(name, model, models)]
     # Thinking without a signature was written for the client by a translation; no Messages server takes it back.
     messages = model.format == "anthropic_messages" == request.format
     unsigned = messages and request.body.find(b'"signature"') >= 0 and _UNSIGNED.search(request.body) is not None
@@ -118,7 +118,7 @@ def hygiene(request: Request, conversation: Conversation, model: Model, known: M
     for path, part in _issued(conversation):
         held = [mark(payload) for payload in payloads(part)]
         owner = _owner(held, known, owners)
-        if not others or (owner and _same(owner, model, models)):
+        if not others or (owner and same_model(owner, model, models)):
             keep.update(dict.fromkeys(held))
         else:
             foreign.append((path, owner))
@@ -127,7 +127,7 @@ def hygiene(request: Request, conversation: Conversation, model: Model, known: M
     return Hygiene((DropForeignReasoning(tuple(keep), mixed),), tuple(_reported(foreign)))
 
 
-def _same(name: str, model: Model, models: Models) -> bool:
+def same_model(name: str, model: Model, models: Models) -> bool:
     """Whether the target `name` is the same model at the same account as `model`, maybe under another name."""
     if name == model.name:
         return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from turnout.conversation import Folding, Reply
+from turnout.conversation import Edit, Folding, Reply
 from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import NOBODY, Makers, hygiene
@@ -29,7 +29,8 @@ class Asker:
 
     An ask without settings of its own asks as the client did, and its reply may become the turn's answer: it is prepared as a
     forwarded request would be. `known`: who made what in the lane. `strict`: such an ask fails
-    rather than lose part of the request. `route`: its name, whose judges are counted together.
+    rather than lose part of the request. `route`: its name, whose judges are counted together. `note_for`: the edits that hand
+    the work over to a model, for such asks.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Asker:
         strict: bool = False,
         alone: Callable[[str], bool] = _ever,
         route: str = "",
+        note_for: Callable[[Model], tuple[Edit, ...]] | None = None,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -55,6 +57,7 @@ class Asker:
         self._strict = strict
         self._alone = alone
         self._route = route
+        self._note_for = note_for
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
@@ -152,7 +155,8 @@ class Asker:
                 # The conversation is whole as it is: state kept elsewhere must not come on top of it.
                 settings = msgspec.structs.replace(request.settings, previous_response_id=None, conversation_id=None)
         clean = hygiene(request, ask.conversation, model, self._known, self._gateway.models)
-        edits = (*clean.edits, *ask.edits)
+        noted = self._note_for(model) if self._note_for is not None and ask.settings is None else ()
+        edits = (*clean.edits, *ask.edits, *noted)
         prepared = prepare(
             request, model, edits, rewrite=None if own else ask.conversation, settings=settings, stream=stream
         )

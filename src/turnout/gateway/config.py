@@ -34,8 +34,9 @@ class Route(Struct, frozen=True):
     """A model name that clients may send, and the router that decides its turns.
 
     `strict`: refuse a request that a translation would lose part of. `aliases`: further model names. `otherwise`: where a
-    turn goes when the router raises; None = the router's own choice. `policy`: digest of everything that shapes a decision.
-    `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend and in USD; None = no limit.
+    turn goes when the router raises; None = the router's own choice. `handover_note`: see `RouteKeys`. `policy`: digest of
+    everything that shapes a decision. `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend
+    and in USD; None = no limit.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Route(Struct, frozen=True):
     aliases: tuple[str, ...] = ()
     otherwise: TargetName | None = None
     description: str = ""
+    handover_note: bool = False
     policy: str = ""
     targets: tuple[TargetName, ...] = ()
     judge_budget: float | None = None
@@ -71,8 +73,10 @@ class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
     """Keys every route may have beside those of its router.
 
     `strict`: refuse a request that a translation to another format would lose part of. `aliases`: further model names for the
-    route. `otherwise`: the target of a turn whose router raised. `description`: for people. `subagents`: who decides delegated
-    work, a table with a `type` of its own or a target's name (default: the route itself, with a memory apart for each child).
+    route. `otherwise`: the target of a turn whose router raised. `description`: for people. `handover_note`: put a short note
+    of what the conversation shows at the end of a turn that another model serves than the one before. `subagents`: who decides
+    delegated work, a table with a `type` of its own or a target's name (default: the route itself, with a memory apart for each
+    child).
     `background`: who decides titles, summaries and the like (default: the route itself). `small_models`: further model names for
     the route, by which an agent asks for its small model; such turns are `background`'s. `judge_budget`: the most of the
     route's spend that may go to judges, such as 0.1 (default none: no limit); a turn whose judge would exceed it goes on without.
@@ -84,6 +88,7 @@ class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
     aliases: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     otherwise: TargetName | None = None
     description: str = ""
+    handover_note: bool = False
     subagents: Router | None = None
     background: Router | None = None
     small_models: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
@@ -379,6 +384,7 @@ class _Reading:
             aliases=tuple(dict.fromkeys((*common.aliases, *common.small_models))),
             otherwise=common.otherwise,
             description=common.description,
+            handover_note=common.handover_note,
             targets=tuple(dict.fromkeys(target for _, target in named)),
             judge_budget=common.judge_budget,
             judge_usd_per_day=common.judge_usd_per_day,
@@ -459,6 +465,7 @@ def _canonical(route: Route) -> dict[str, Any]:
         "aliases": list(route.aliases),
         "otherwise": route.falls_to,
         "description": route.description,
+        **({"handover_note": True} if route.handover_note else {}),
     }
 
 

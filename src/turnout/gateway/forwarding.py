@@ -11,6 +11,7 @@ from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import hygiene, made_in, makers
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
+from turnout.gateway.handing import note_for
 from turnout.gateway.playing import rewritten, send_body, streamed
 from turnout.gateway.relay import ANOTHER_MAY, relay_native, relay_translated
 from turnout.routing.core import Forward, TargetName
@@ -154,7 +155,7 @@ def prepared_for(serving: "Serving", request: Request, route: Route, model: Mode
         )
     conversation = serving.conversation or request.conversation
     clean = hygiene(request, conversation, model, makers(serving.loaded.states), serving.gateway.models)
-    edits = (*clean.edits, *decision.edits)
+    edits = (*clean.edits, *decision.edits, *note_for(serving, model))
     serving.edits = edits
     prepared = prepare(request, model, edits, rewrite=rewrite, settings=settings)
     if prepared.drops and route.strict:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from turnout.gateway import artefacts
+from turnout.gateway.handing import handed
 from turnout.gateway.warmth import PREFIX_KEY
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.core import State
@@ -49,6 +50,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         cost_usd=cost,
         cost_note=note,
         cache=serving.cache,
+        handover=handed(serving, gateway.models[serving.target]) if serving.target is not None else None,
         propensity=decision.propensity if decision is not None else 1.0,
         ended=serving.ended,
         status=serving.status,

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,12 +12,13 @@ import msgspec
 from turnout.conversation import Conversation, Edit, Fault, Message, Reply, Usage
 from turnout.errors import ClientError, RouterError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
-from turnout.gateway.artefacts import makers, served
+from turnout.gateway.artefacts import KEY, makers, served
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
 from turnout.gateway.config import Route
 from turnout.gateway.continuing import continued
 from turnout.gateway.forwarding import forward
+from turnout.gateway.handing import note_for
 from turnout.gateway.opened import Gateway
 from turnout.gateway.outlet import Outlet
 from turnout.gateway.playing import play_answer
@@ -25,6 +27,7 @@ from turnout.gateway.recording import recorded
 from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
 from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Placed, TargetName, Turn, Why
+from turnout.routing.handover import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
 from turnout.sessions.store import Loaded
@@ -41,9 +44,10 @@ class Serving:
     """One turn in flight, from request to record: what is known of it so far, and the steps that go from one to the next.
 
     `request`, `route` and `decision` are None until that step has been reached. `made`: marks of what only the answering model
-    can read of its reply. `edits`: what was changed on the way to the target. `watched`: what its prompt cache holds is worth
-    knowing, and `cache` is what has become known. `begun`: the writer that has told the client that an answer begins, and the
-    id it told. `overruled`: the explanation that replaces the router's when another target than its choice served.
+    can read of its reply. `edits`: what was changed on the way to the target. `handover`: the note for a model that takes over,
+    once one was asked for. `watched`: what its prompt cache holds is worth knowing, and `cache` is what has become known.
+    `begun`: the writer that has told the client that an answer begins, and the id it told. `overruled`: the explanation that
+    replaces the router's when another target than its choice served.
     `entered`: the calls it makes that no concurrent turn of its lane may make.
     """
 
@@ -63,6 +67,7 @@ class Serving:
     committed = False
     entered: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] = ()
+    handover: HandOver | None = None
     watched = False
     cache: CacheUse | None = None
     begun: tuple[Writer, str] | None = None
@@ -184,6 +189,7 @@ class Serving:
                     route.strict,
                     self._makes_alone,
                     route.name,
+                    partial(note_for, self) if route.handover_note else None,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
@@ -275,7 +281,8 @@ class Serving:
     @property
     def _switches(self) -> bool:
         """Whether it is worth knowing who served last: where another may serve next."""
-        return self.route is not None and len(self.route.targets) > 1
+        route = self.route
+        return route is not None and (len(route.targets) > 1 or route.handover_note or KEY in self.loaded.states)
 
     async def commit(self, reply: Reply | None, frames: bytes = b"") -> None:
         """Remember the decision's events and the response; the next turn may come the moment the terminal is out.

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from turnout.conversation import Usage
 from turnout.routing.core import Why
+from turnout.routing.handover import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.signals import Signals
 
@@ -47,7 +48,9 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     model name the client sent. `target`, `model`: who served (or would have). `signals`: kept unless capture is `none`.
     `request`, `response`: bodies, kept under capture `full`. `drops`: how many fields a translation lost, listed in
     `drop_report`. `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls;
-    None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `propensity`: with
+    None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the
+    note that the target was given because another model had served before; under capture `signals` without what people and
+    models said. `propensity`: with
     which the target was drawn.
     """
 
@@ -78,6 +81,7 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     cost_usd: float | None = None
     cost_note: str = ""
     cache: CacheUse | None = None
+    handover: HandOver | None = None
     propensity: float = 1.0
     ended: Ended = "ok"
     status: int = 200

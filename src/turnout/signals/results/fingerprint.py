@@ -40,6 +40,11 @@ def fingerprint(kind: str, line: str) -> str:
     return f"{kind}:{hashlib.blake2b(normalised(line).encode('utf-8', 'replace'), digest_size=6).hexdigest()}"
 
 
+def without_secrets(text: str) -> str:
+    """The first 20,000 characters of `text`, anything that looks like a secret taken out."""
+    return _SECRET.sub("[secret]", text[:20_000])
+
+
 def shown(line: str) -> str:
     """`line` as evidence: one line of at most 200 characters, anything that looks like a secret taken out."""
     return _SECRET.sub("[secret]", line[:400]).strip()[:200]
