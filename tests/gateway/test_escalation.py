@@ -9,8 +9,21 @@ from typing import Any
 
 import pytest
 from tests.e2e.vendors import EVENTS, REPLY, Play
-from tests.gateway.escalating import FORMATS, PRICES, STRONG, WEAK, body_of, escalating, post, said, verdict
+from tests.gateway.escalating import (
+    FORMATS,
+    PRICES,
+    STRONG,
+    WEAK,
+    Upstreams,
+    body_of,
+    escalating,
+    post,
+    said,
+    toml,
+    verdict,
+)
 from tests.played import Step, event, stream, whole
+from tests.running import running
 
 from turnout.ledger.trace import TurnRecord
 
@@ -140,6 +153,34 @@ def test_the_judge_gets_the_work_and_nothing_of_the_clients(tmp_path: Path, judg
         limit = {"openai_chat": "max_tokens", "openai_responses": "max_output_tokens"}.get(judge_form, "max_tokens")
         assert asked.get(limit, asked.get("max_completion_tokens")) == 4096
         assert gateway.settled()[0].ended == "ok"
+
+
+def test_the_judge_belongs_to_no_session_of_the_clients(tmp_path: Path) -> None:
+    with escalating(tmp_path, "openai_responses", "openai_responses") as (gateway, upstreams):
+        headers = {
+            "content-type": "application/json",
+            "x-turnout-session": "s",
+            "session-id": "mine",
+            "thread-id": "mine",
+        }
+        headers |= {"x-codex-turn-state": "sticky"}
+        body = json.dumps(body_of("openai_responses")).encode()
+        request = urllib.request.Request(gateway.url + "/v1/responses", body, headers)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            response.read()
+        weak, judge = upstreams.server.seen
+        assert weak.headers["x-codex-turn-state"] == "sticky"
+        assert not {"x-codex-turn-state", "session-id", "thread-id"} & set(judge.headers)
+
+
+@pytest.mark.parametrize(("model", "field"), [("o3-mini", "max_completion_tokens"), ("judge", "max_tokens")])
+def test_the_judges_limit_is_spelled_as_its_model_knows_it(tmp_path: Path, model: str, field: str) -> None:
+    upstreams = Upstreams("openai_chat")
+    file = toml(upstreams).replace('model = "judge"', f'model = "{model}"')
+    with upstreams.server, running(file, tmp_path) as gateway:
+        setattr(upstreams, model, upstreams.judge)
+        post(gateway, "openai_chat", body_of("openai_chat"))
+        assert upstreams.calls[1][1][field] == 4096
 
 
 def test_a_weak_model_whose_context_is_full_is_replaced_without_a_judge(tmp_path: Path) -> None:

@@ -238,9 +238,15 @@ def test_fingerprints_count_only_where_trusted() -> None:
     assert (decision.why.rule, asks) == ("unidentified", [])
 
 
-def test_background_calls_are_not_judged_and_pass_even_a_latch() -> None:
-    decision, asks = decided(router(), turn(EscalationMemory(2, True, "t0"), kind="background"))
+def test_background_calls_are_not_judged() -> None:
+    decision, asks = decided(router(), turn(EscalationMemory(1), kind="background"))
     assert (decision.target, decision.why.rule, decision.remember, asks) == (W, "background", (), [])
+
+
+def test_upkeep_in_the_lane_of_a_latched_agent_goes_where_the_agent_goes() -> None:
+    for rearm in (False, True):
+        decision, _ = decided(router(rearm=rearm), turn(LATCHED, messages=ASKED_ANEW, kind="background"))
+        assert (decision.target, decision.why.source) == (S, "latch")
 
 
 def test_sub_agents_are_judged_in_a_lane_of_their_own() -> None:

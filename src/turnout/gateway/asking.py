@@ -112,7 +112,7 @@ class Asker:
                 opened = await model.open(
                     prepared.body,
                     self._request.format,
-                    self._headers,
+                    self._headers_for(ask, model),
                     self._gateway.redactor,
                     self._until,
                     account.retried,
@@ -166,6 +166,11 @@ class Asker:
             # What this model could not have read is no loss of the translation, so `strict` does not refuse it.
             account.drops, account.edits = (*clean.drops, *prepared.drops), edits
         return prepared
+
+    def _headers_for(self, ask: Ask, model: Model) -> Sequence[tuple[bytes, bytes]]:
+        """The client's headers, of which the upstream's rules let some pass. A question of the router's own has none of them: it
+        belongs to no session of the client's. Only where the client's credentials are to pay for it may they go along."""
+        return self._headers if ask.settings is None or model.upstream.forward_auth else ()
 
     def _failure(self, error: UpstreamError, opened: Opened | None, account: Account) -> Failure:
         account.failed(error)

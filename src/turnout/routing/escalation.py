@@ -50,8 +50,8 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
     `judging`: how the judge is asked. `transcript`: how much of the work it is shown.
 
     A weak target that fails (prompt too long, no connection, refusal) is replaced by the strong one for this turn, without a
-    judge. Background calls of an agent (titles, summaries) go to the weak target without one, and so do requests whose reply the
-    provider is told to store.
+    judge. Background calls of an agent (titles and the like; upkeep of a lane that has latched excepted) go to the weak target
+    without one, and so do requests whose reply the provider is told to store.
     """
 
     weak: TargetName
@@ -98,15 +98,17 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
 
     def route(self, turn: Turn) -> Routed:
         """A decision at once where no judge is to be asked, else the asks it takes."""
-        if turn.agent.kind == "background":
-            return self._unjudged("background", "a background call of the agent, which no judge reads")
         sure = turn.lane.confident or (self.trust_fingerprints and turn.lane.identified)
         memory = turn.recall(EscalationMemory) if sure else _NEW
+        background = turn.agent.kind == "background"
         opened: tuple[Struct, ...] = ()
         if memory.latched:
-            if not (self.rearm and turn.signals.user_turn and not turn.signals.complaint):
+            new_task = turn.signals.user_turn and not turn.signals.complaint and not background
+            if not (self.rearm and new_task):
                 return self._latched(turn, memory)
             memory, opened = _NEW, (EscalationRearmed(turn.id),)
+        if background:
+            return self._unjudged("background", "a background call of the agent, which no judge reads")
         if turn.settings.store is True or turn.settings.background:
             sentence = "the provider is to store the reply, so that it cannot be discarded"
             return self._unjudged("stored", sentence, opened, streak=memory.streak)

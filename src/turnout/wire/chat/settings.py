@@ -40,7 +40,7 @@ def write_settings(settings: Settings, source: Format | None, body: bytes, drops
     own = source == FORMAT
     paths = _PATHS.get(source, {})
     if settings.max_tokens is not None:
-        spelled = b'"max_completion_tokens"' in body if own else _COMPLETION_LIMIT.match(settings.model)
+        spelled = (own and b'"max_completion_tokens"' in body) or _COMPLETION_LIMIT.match(settings.model)
         value["max_completion_tokens" if spelled else "max_tokens"] = settings.max_tokens
     for field, setting in (
         ("temperature", settings.temperature),
