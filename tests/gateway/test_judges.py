@@ -65,10 +65,11 @@ def gateway(
             yield served
 
 
-def ask(served: Running, model: str = "r", session: str = "s1") -> tuple[int, str]:
-    """The status and the text of one turn."""
+def ask(served: Running, model: str = "r", session: str = "s1", before: int = 0) -> tuple[int, str]:
+    """The status and the text of one turn. `before`: how many came before it in its conversation."""
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
-    body = {"model": model, "messages": [{"role": "user", "content": "go on"}]}
+    said = [{"role": role, "content": "go on"} for role in ("user", *(("assistant", "user") * before))]
+    body = {"model": model, "messages": said}
     headers = {"content-type": "application/json", "x-turnout-session": session}
     connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
     response = connection.getresponse()

@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from turnout.cli import cache, check, demo, exits, init, launch, observe, output, prices, route, serve, turns, why
+from turnout.cli import (
+    cache,
+    check,
+    demo,
+    economics,
+    exits,
+    init,
+    judges,
+    launch,
+    observe,
+    output,
+    prices,
+    route,
+    serve,
+    turns,
+    why,
+)
 
 app = typer.Typer(
     name="turnout",
@@ -27,6 +43,8 @@ app.command("launch")(launch.launch)
 app.command("turns")(turns.turns)
 app.command("why")(why.why)
 app.command("cache")(cache.cache)
+app.command("judges")(judges.judges)
+app.command("economics")(economics.economics)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.add_typer(prices.app, name="prices")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.cli import exits, gateways, options
 
 if TYPE_CHECKING:
+    from turnout.ledger.outcome import Reported
     from turnout.ledger.store import Ledger
     from turnout.ledger.trace import TurnRecord
 
@@ -57,6 +58,14 @@ class Records:
             step = "`turnout turns` lists the newest; the id is in the header x-turnout-turn"
             raise exits.CommandError(f"no turn {turn} in the ledger", exits.NOT_FOUND, step)
         return found
+
+    def outcomes(self, turns: "Sequence[TurnRecord]") -> "tuple[Reported, ...] | None":
+        """What became of these turns and their sessions; None when a gateway is asked, for it does not tell."""
+        if self.url:
+            return None
+        sessions = sorted({record.session for record in turns if record.session})
+        with _reading(self.ledger) as ledger:
+            return ledger.outcomes_of([record.id for record in turns], sessions)
 
     @contextlib.contextmanager
     def _pages(self) -> "Iterator[Callable[[dict[str, str], int, str], tuple[Sequence[TurnRecord], str]]]":

@@ -24,8 +24,10 @@ class Saving(Struct, frozen=True):
     def sentence(self) -> str:
         """The saving for people."""
         if self.usd < 0:
-            return f"saving: -{output.usd(-self.usd)}; {self.against} alone would have been cheaper at these tokens"
-        return f"saving: {output.usd(self.usd)} against {self.against} alone, at these tokens"
+            said = f"saving: -{output.usd(-self.usd)}; {self.against} alone would have been cheaper"
+        else:
+            said = f"saving: {output.usd(self.usd)} against {self.against} alone"
+        return f"{said} (assumed: the same tokens, cached as reported, at today's prices)"
 
 
 def saving(record: "TurnRecord", prices: Sequence["Option"], config: "Config | None") -> Saving | None:

@@ -33,7 +33,7 @@ def turns(
         asked = [f"{name} `{value}`" for name, value in (("route", route), ("session", session)) if value]
         output.say(f"no turns of {' and '.join(asked)} are recorded" if asked else "no turns are recorded yet")
         return
-    table = output.table("turn", "at", "route", "target", "decided by", "cost", "time", "ended", "why")
+    table = output.table("turn", "at", "route", "target", "decided by", "calls", "cost", "time", "ended", "why")
     for record in reversed(found):
         table.row(*_row(record))
     table.print()
@@ -47,6 +47,7 @@ def _row(record: "TurnRecord") -> tuple[str, ...]:
         record.route,
         record.target,
         why.source if why else "",
+        " + ".join(call.purpose for call in record.calls if call.unheard not in ("breaker", "budget")),
         output.usd(record.cost_usd, record.cost_note),
         output.duration(record.total_s),
         f"{record.ended}: {record.error}" if record.error else record.ended,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from turnout.gateway.config import Config
-    from turnout.ledger.trace import TurnRecord
+    from turnout.ledger.trace import Call, TurnRecord
     from turnout.routing.stage_explain import Explained
 
 
@@ -48,7 +48,7 @@ def why(
 
     What was seen, what decided, what each option would have cost, and what happened."""
     record = Records(ledger, url, key_env).one(turn)
-    loaded = _configuration(config)
+    loaded = options.configuration(config)
     prices, apart = _options(record, loaded), _apart(record, loaded)
     saved = saving(record, prices, loaded)
     if as_json:
@@ -84,18 +84,6 @@ def explained(
         "cache": output.whole(record.cache),
         **{key: value for key, value in found.items() if key not in ("why", "signals", "target", "cache")},
     }
-
-
-def _configuration(file: Path | None) -> "Config | None":
-    from turnout.errors import ConfigError
-    from turnout.gateway.config import load
-
-    if file is not None:
-        return load(file, None)
-    try:
-        return load(options.DEFAULT_FILE, None) if options.DEFAULT_FILE.exists() else None
-    except ConfigError:
-        return None  # a turn can be explained without; `check` says what is wrong with the file
 
 
 def _apart(record: "TurnRecord", config: "Config | None") -> "Explained | None":
@@ -299,10 +287,21 @@ def _calls(tree: "Tree", record: "TurnRecord") -> None:
             parts.append(f"{usage.prompt_tokens} in ({usage.cache_read_tokens or 0} cached), {usage.output_tokens} out")
         if call.first_byte_s is not None:
             parts.append(f"first byte after {output.duration(call.first_byte_s - call.started_s)}")
+        if call.ended_s is not None:
+            parts.append(f"over after {output.duration(call.ended_s - call.started_s)}")
         if call.retries:
             parts.append(f"{call.retries} retries")
-        parts.append(call.error or ("served" if call.served else "not served"))
+        parts.append(_became(call))
         branch.add(escape(", ".join(parts)))
+
+
+def _became(call: "Call") -> str:
+    """What came of a call."""
+    if call.unheard in ("breaker", "budget"):
+        return f"not made ({call.unheard})"
+    if call.unheard:
+        return f"no verdict ({call.unheard})"
+    return call.error or ("served" if call.served else "not served")
 
 
 def _cache(tree: "Tree", record: "TurnRecord") -> None:

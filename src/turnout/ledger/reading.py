@@ -257,6 +257,18 @@ def reported(connection: Connection, turn: str, session: str) -> tuple[Reported,
     return tuple(_outcomes(connection, [sa.or_(*either)]))
 
 
+def reported_of(connection: Connection, turns: Sequence[str], sessions: Sequence[str]) -> tuple[Reported, ...]:
+    """The outcomes that name any of these turns or sessions, each once."""
+    found: dict[int, Reported] = {}
+    for column, names in ((outcomes.c.turn, turns), (outcomes.c.session, sessions)):
+        for at in range(0, len(names), 500):
+            query = sa.select(outcomes.c.seq, outcomes.c.at, outcomes.c.outcome, outcomes.c.source)
+            for row in connection.execute(query.where(column.in_(names[at : at + 500]))):
+                outcome = msgspec.json.decode(row.outcome, type=Outcome)
+                found[row.seq] = Reported(row.at, outcome, row.source or REPORTED)
+    return tuple(found[seq] for seq in sorted(found))
+
+
 def of_tasks(connection: Connection, source: str) -> Iterator[Reported]:
     """The outcomes that name a task, in the order they were stored, read as they are taken. `source`: "" = any."""
     where: list[sa.ColumnElement[bool]] = [outcomes.c.task != ""]

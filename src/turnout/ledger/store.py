@@ -108,6 +108,11 @@ class Ledger:
         with self._reading() as connection:
             return reading.reported(connection, turn, session)
 
+    def outcomes_of(self, turns: Sequence[str], sessions: Sequence[str]) -> tuple[Reported, ...]:
+        """The outcomes that name any of these turns or sessions."""
+        with self._reading() as connection:
+            return reading.reported_of(connection, turns, sessions)
+
     @contextmanager
     def task_outcomes(self, source: str = "") -> Iterator[Iterator[Reported]]:
         """The outcomes that name a task, in the order they were stored; one after another, never all in memory.

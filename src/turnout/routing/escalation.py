@@ -150,6 +150,7 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
             rule, sentence, events = settled
             source: Source = "signals" if rule == "no_doubt" else "default"
             return Answer(draft, self.weak, Why(source, sentence, rule, values=values), remember=(*opened, *events))
+        values |= {"draft_calls": len(calls), "draft_chars": len(draft.text)}
         text = transcript(turn.conversation, turn.signals, draft, self.transcript)
         heard = yield from consult(self.judge, QUESTION, text, self.judging)
         if isinstance(heard, Unanswered):
