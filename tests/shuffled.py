@@ -20,10 +20,11 @@ from turnout.sessions.store import SessionStore
 from turnout.wire import CODECS
 
 CONFIRMATIONS = 2
-VERDICTS = ("yes", "no", "ramble")
+VERDICTS = ("yes", "no", "overflow")
+"""What becomes of a turn: the judge's vote, or a conversation too long for the weak model, which the strong one serves."""
 BROKEN = (OSError, asyncio.IncompleteReadError)
 """What a client sees of a gateway that has died."""
-SAID = {"yes": "I try the same once more.", "no": "That is one step further.", "ramble": "Where was I?"}
+SAID = {"yes": "I try the same once more.", "no": "That is one step further."}
 """What the weak model says of a turn whose verdict will be so: it is all that the judge's script goes by."""
 ANSWERED = {"yes": '{"reason": "a loop", "escalate": true}', "no": '{"reason": "fine", "escalate": false}'}
 TOML = f"""
@@ -62,11 +63,9 @@ within_s = 20
 
 def write_scripts(folder: Path, judge_s: float = 0.0) -> None:
     """The scripts that `TOML` names. `judge_s`: how long the judge thinks."""
-    weak = [{"contains": f"verdict {verdict}", "text": said} for verdict, said in SAID.items()]
-    judge = [
-        {"contains": SAID[verdict], "text": ANSWERED.get(verdict, "Let me think."), "delay_s": judge_s}
-        for verdict in VERDICTS
-    ]
+    full = {"contains": "verdict overflow", "status": 400, "error": "too long", "code": "context_length_exceeded"}
+    weak = [full, *({"contains": f"verdict {verdict}", "text": said} for verdict, said in SAID.items())]
+    judge = [{"contains": SAID[verdict], "text": text, "delay_s": judge_s} for verdict, text in ANSWERED.items()]
     for name, lines in (("weak", weak), ("judge", judge), ("strong", [{"text": "I see what is wrong."}])):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -95,8 +94,8 @@ class Course:
         """The plain model: one turn more."""
         if self.latched:
             return Expected("strong", "latch")
-        if verdict == "ramble":
-            return Expected("weak", "default")
+        if verdict == "overflow":
+            return Expected("strong", "fallback")
         self.streak = self.streak + 1 if verdict == "yes" else 0
         self.latched = self.streak >= CONFIRMATIONS
         return Expected("strong" if self.latched else "weak", "judge")

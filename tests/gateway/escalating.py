@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.e2e.vendors import EVENTS, REPLY, Call, Play
 from tests.played import Played, Seen, Step, event, stream, whole
+from tests.replays import replayed
 from tests.running import Running, running
 
 JSON = dict[str, Any]
@@ -102,10 +103,11 @@ def toml(upstreams: Upstreams, **fields: Any) -> str:
 def escalating(
     folder: Path, form: str = "openai_chat", judge_form: str = "openai_chat", server: str = "", **fields: Any
 ) -> Iterator[tuple[Running, Upstreams]]:
-    """The route served, and its upstreams."""
+    """The route served, and its upstreams. In the end every turn is decided again from what was recorded of it."""
     upstreams = Upstreams(form, judge_form)
-    with upstreams.server, running(server + toml(upstreams, **fields), folder) as gateway:
+    with upstreams.server, running(server + toml(upstreams, **fields), folder, capture="full") as gateway:
         yield gateway, upstreams
+        replayed(gateway)
 
 
 def body_of(form: str, step: int = 0, **more: Any) -> JSON:

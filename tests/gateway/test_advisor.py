@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.replays import replayed
 from tests.running import Running, running, script
 
 JSON = dict[str, Any]
@@ -59,8 +60,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     script(folder, "executor.jsonl", *EXECUTOR)
     script(folder, "advisor.jsonl", *ADVISOR)
     script(folder, "broken.jsonl", {"status": 500, "error": "broken"})
-    with running(TOML, folder) as served:
+    with running(TOML, folder, capture="full") as served:
         yield served
+        replayed(served)
 
 
 def messages(task: str, steps: int = 1) -> list[JSON]:

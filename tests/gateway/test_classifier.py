@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.replays import replayed
 from tests.running import Running, running, script
 
 JSON = dict[str, Any]
@@ -76,8 +77,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         script(folder, f"{name}.jsonl", {"text": f"I am {name}."})
     script(folder, "judge.jsonl", *JUDGE)
     script(folder, "sorter.jsonl", *SORTER)
-    with running(TOML, folder) as served:
+    with running(TOML, folder, capture="full") as served:
         yield served
+        replayed(served)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.replays import replayed
 from tests.running import Running, running, script
 from typer.testing import CliRunner
 
@@ -41,8 +42,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("composition")
     for name in ("small", "large"):
         script(folder, f"{name}.jsonl", {"text": f"I am {name}."})
-    with running(TOML, folder) as served:
+    with running(TOML, folder, capture="full") as served:
         yield served
+        replayed(served)
 
 
 def ask(gateway: Running, session: str, agent: str = "", *, model: str = "coder", turns: int = 1, **more: Any) -> JSON:

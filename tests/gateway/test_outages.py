@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.redis_server import RedisServer
+from tests.replays import replayed
 from tests.running import Running, running, script
 from tests.shuffled import TOML, write_scripts
 
@@ -64,8 +65,12 @@ def two(url: str, folder: Path) -> Iterator[list[Running]]:
             easy = {"contains": "verdict", "text": '{"kind": "easy"}'}
             script(folder / name, "sorter.jsonl", {"contains": "hard", "text": '{"kind": "hard"}'}, easy)
             toml = TOML.replace("[sessions]", f"{ROUTES}[sessions]")
-            gateways.append(stack.enter_context(running(toml, folder / name, env={"SESSIONS_URL": url})))
+            gateways.append(
+                stack.enter_context(running(toml, folder / name, env={"SESSIONS_URL": url}, capture="full"))
+            )
         yield gateways
+        for gateway in gateways:
+            replayed(gateway)
 
 
 class Client:

@@ -25,7 +25,7 @@ def _ever(name: str) -> bool:
 
 
 class Asker:
-    """Performs `Ask`s for one turn and keeps account of each.
+    """Performs `Ask`s for one turn and keeps account of each. `record`: takes each with its outcome.
 
     An ask without settings of its own asks as the client did, and its reply may become the turn's answer: it is prepared as a
     forwarded request would be. `known`: who made what in the lane. `strict`: such an ask fails
@@ -46,6 +46,7 @@ class Asker:
         alone: Callable[[str], bool] = _ever,
         route: str = "",
         note_for: Callable[[Model], tuple[Edit, ...]] | None = None,
+        record: Callable[[Ask, Outcome], None] | None = None,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -58,9 +59,16 @@ class Asker:
         self._alone = alone
         self._route = route
         self._note_for = note_for
+        self._record = record
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
+        outcome = await self._perform(ask)
+        if self._record is not None:
+            self._record(ask, outcome)
+        return outcome
+
+    async def _perform(self, ask: Ask) -> Outcome:
         if ask.target not in self._gateway.models:
             return Failure("request", f"unknown target {ask.target}")
         if ask.once and not self._alone(ask.once):

@@ -63,6 +63,8 @@ def recorded(serving: "Serving") -> TurnRecord:
         first_byte_s=next((call.first_byte_s for call in calls if call.served), None),
         total_s=time.monotonic() - serving.began,
         response_id=serving.response_id,
+        asked=serving.asked,
+        cooling=serving.cooling,
         request=serving.body if gateway.keeps_bodies else None,
         response=b"".join(serving.response) if serving.response is not None else None,
     )

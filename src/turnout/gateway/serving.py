@@ -26,7 +26,8 @@ from turnout.gateway.receiving import ClientGone, read_body
 from turnout.gateway.recording import recorded
 from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
-from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Placed, TargetName, Turn, Why
+from turnout.routing.asked import Asked, asked
+from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Outcome, Placed, TargetName, Turn, Why
 from turnout.routing.handover import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
@@ -63,6 +64,8 @@ class Serving:
     loaded = Loaded()
     decision: Decision | None = None
     decided_s = 0.0
+    asked: tuple[Asked, ...] = ()
+    cooling: tuple[str, ...] = ()
     overruled: Why | None = None
     committed = False
     entered: tuple[tuple[str, str], ...] = ()
@@ -164,6 +167,8 @@ class Serving:
             asked_for=settings.model,
             agent=self.agent,
         )
+        if gateway.keeps_bodies:
+            self.cooling = tuple(name for name, facts in turn.targets.items() if not facts.healthy)
         decision = self.decision = await self._decide(route, turn, request)
         self.decided_s = time.monotonic() - self.began
         if isinstance(decision, Answer):
@@ -190,6 +195,7 @@ class Serving:
                     self._makes_alone,
                     route.name,
                     partial(note_for, self) if route.handover_note else None,
+                    self._asked if self.gateway.keeps_bodies else None,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
@@ -203,6 +209,10 @@ class Serving:
             self.gateway.internal_error(error)
             return route.fault(error)
         return decision
+
+    def _asked(self, ask: Ask, outcome: Outcome) -> None:
+        assert self.conversation is not None  # a router has read it
+        self.asked = (*self.asked, asked(ask, self.conversation, outcome))
 
     def _makes_alone(self, name: str) -> bool:
         """Whether no concurrent turn of this lane makes the call of this name."""

@@ -146,7 +146,11 @@ def page(connection: Connection, which: TurnFilter, limit: int, before: str) -> 
     rows = connection.execute(query.order_by(turns.c.at.desc(), turns.c.seq.desc()).limit(limit + 1)).all()
     last = rows[limit - 1] if len(rows) > limit else None
     following = "" if last is None else _written((last.at, last.seq))
-    return Page(tuple(record_of(row.record) for row in rows[:limit]), following)
+    return Page(tuple(_listed(record_of(row.record)) for row in rows[:limit]), following)
+
+
+def _listed(record: TurnRecord) -> TurnRecord:
+    return replace(record, asked=()) if record.asked else record
 
 
 def _written(place: tuple[float, int]) -> str:

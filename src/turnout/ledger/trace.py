@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from turnout.conversation import Usage
+from turnout.routing.asked import Asked
 from turnout.routing.core import Why
 from turnout.routing.handover import HandOver
 from turnout.routing.warmth import CacheUse
@@ -50,8 +51,9 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     `drop_report`. `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls;
     None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the
     note that the target was given because another model had served before; under capture `signals` without what people and
-    models said. `propensity`: with
-    which the target was drawn.
+    models said. `propensity`: with which the target was drawn. Under capture `full` also `asked`: what the router asked models
+    while deciding and what came of it, and `cooling`: the targets that were unhealthy then, so that the decision can be made
+    again.
     """
 
     id: str
@@ -94,5 +96,7 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     first_byte_s: float | None = None
     total_s: float = 0.0
     response_id: str = ""
+    asked: tuple[Asked, ...] = ()
+    cooling: tuple[str, ...] = ()
     request: bytes | None = None
     response: bytes | None = None

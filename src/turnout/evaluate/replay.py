@@ -1,0 +1,98 @@
+"""Replay: a recorded turn decided again, by the router that decided it or by another one.
+
+What a decision may rest on is in the record under `capture = "full"`: the request, the signals, what the lane remembered, the
+hour, the targets that were unhealthy, and what came of each call the router made. No model is called and no clock is read.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from turnout.errors import ClientError, TapeMiss
+from turnout.evaluate.tape import Tape, played
+from turnout.ledger.trace import TurnRecord
+from turnout.routing.core import AgentInfo, Decision, Lane, Router, Rung, TargetFacts, TargetName, Turn, Why
+from turnout.wire import CODECS
+
+
+def turn_of(record: TurnRecord, targets: Mapping[TargetName, TargetFacts], deadline_s: float | None = None) -> Turn:
+    """The turn as its router saw it. `targets`: what the configuration says of them. Raises TapeMiss when the record does not
+    hold what it takes."""
+    if record.request is None or record.signals is None:
+        raise TapeMiss(f'turn {record.id} was recorded without its request; replay needs capture = "full"')
+    if record.format not in CODECS:
+        raise TapeMiss(f"turn {record.id} came in the unknown format {record.format!r}")
+    try:
+        request = CODECS[record.format].read_request(record.request)
+    except ClientError as error:
+        raise TapeMiss(f"the request of turn {record.id} cannot be read: {error.message}") from None
+    settings = request.settings
+    if settings.previous_response_id is not None or settings.conversation_id is not None:
+        raise TapeMiss(f"turn {record.id} continues a response by its id; the record holds what was new only")
+    kind: Any = record.agent_kind
+    return Turn(
+        id=record.id,
+        lane=Lane(record.tenant, record.session, record.agent, cast(Rung, record.rung)),
+        conversation=request.conversation,
+        settings=settings,
+        signals=record.signals,
+        targets=_as_they_were(targets, record.cooling),
+        memory=record.memory,
+        now=record.at,
+        deadline_s=deadline_s,
+        asked_for=record.asked_for,
+        agent=AgentInfo(record.agent_program, kind, record.agent_parent),
+    )
+
+
+def _as_they_were(
+    targets: Mapping[TargetName, TargetFacts], cooling: tuple[str, ...]
+) -> Mapping[TargetName, TargetFacts]:
+    return {
+        name: msgspec.structs.replace(facts, healthy=name not in cooling)
+        if facts.healthy == (name in cooling)
+        else facts
+        for name, facts in targets.items()
+    }
+
+
+def replay(
+    record: TurnRecord,
+    router: Router,
+    targets: Mapping[TargetName, TargetFacts],
+    deadline_s: float | None = None,
+) -> Decision:
+    """What `router` decides on a recorded turn, its calls answered by the recording. Raises TapeMiss when it asks for a call that
+    was not made, or when the record does not hold what it takes."""
+    turn = turn_of(record, targets, deadline_s)
+    return played(router.route(turn), Tape(record.asked), turn.conversation)
+
+
+def differences(record: TurnRecord, decision: Decision) -> list[str]:
+    """In what a decision is not the recorded one; nothing when it is the same. A turn that another target than the chosen one
+    served in the end is compared by the rule and the values of the choice."""
+    was, found = record.why, []
+    if was is None:
+        return ["the record holds no decision"]
+    now = decision.why
+    served_otherwise = was.source == "fallback" and now.source != "fallback"
+    if served_otherwise:
+        now = msgspec.structs.replace(now, source="fallback", sentence=was.sentence)
+    elif record.target and record.target != decision.target:
+        found.append(f"target {decision.target} instead of {record.target}")
+    found += [
+        f"{name} {ours!r} instead of {theirs!r}"
+        for name in Why.__struct_fields__
+        if (ours := _plain(getattr(now, name))) != (theirs := _plain(getattr(was, name)))
+    ]
+    if decision.propensity != record.propensity:
+        found.append(f"propensity {decision.propensity} instead of {record.propensity}")
+    # What was remembered includes nothing when the turn ended before it could be.
+    if record.remembered and (ours := _plain(decision.remember)) != _plain(record.remembered):
+        found.append(f"remembers {ours!r} instead of {_plain(record.remembered)!r}")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=repr))
