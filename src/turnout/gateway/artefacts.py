@@ -132,7 +132,17 @@ def same_model(name: str, model: Model, models: Models) -> bool:
     if name == model.name:
         return True
     other = models[TargetName(name)] if name in models else None
-    return other is not None and other.target.model == model.target.model and other.upstream == model.upstream
+    if other is None or other.target.model != model.target.model:
+        return False
+    return other.format == model.format and same_account(other, model)
+
+
+def same_account(one: Model, other: Model) -> bool:
+    """Whether two targets are reached at one address with one key."""
+    a, b = one.upstream, other.upstream
+    return a is b or (
+        (a.base_url, a.script, a.api_key_env, a.forward_auth) == (b.base_url, b.script, b.api_key_env, b.forward_auth)
+    )
 
 
 def _owners(known: Makers) -> dict[str, str]:

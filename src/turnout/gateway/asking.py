@@ -11,6 +11,7 @@ from turnout.errors import ClientError, UpstreamError
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import NOBODY, Makers, hygiene
 from turnout.gateway.fitting import unable
+from turnout.gateway.holdings import held_elsewhere
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import ANSWERING, Ask, Decision, Failure, Outcome
 from turnout.routing.judging import failed
@@ -154,7 +155,9 @@ class Asker:
         request, settings, stream = self._request, ask.settings, True
         own = ask.conversation is request.conversation
         if settings is None:
-            refusal = unable(model, request, ask.conversation)
+            refusal = unable(model, request, ask.conversation) or held_elsewhere(
+                request, ask.conversation, model, self._known, self._gateway.models, whole=own
+            )
             if refusal is not None:
                 raise refusal
             # Whole where the client wants it whole and the format is its own, so that it can have it byte for byte.

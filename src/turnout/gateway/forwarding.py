@@ -12,6 +12,7 @@ from turnout.gateway.artefacts import hygiene, made_in, makers
 from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
 from turnout.gateway.handing import note_for
+from turnout.gateway.holdings import CODE, held_elsewhere
 from turnout.gateway.playing import rewritten, send_body, streamed
 from turnout.gateway.relay import ANOTHER_MAY, relay_native, relay_translated
 from turnout.routing.core import Forward, TargetName
@@ -84,6 +85,9 @@ async def forward(serving: "Serving", request: Request, route: Route, decision: 
             except ClientError as error:
                 # What one target cannot take another may: only the first refusal is the client's to know.
                 refusal = refusal or error
+                last = makers(serving.loaded.states).last
+                if error.code == CODE and last in route.targets:
+                    candidates.add([TargetName(last)])  # what the turn needs lies there
                 continue
             opened: Opened | None = None
             account = Account(model, "answer", serving.began)
@@ -154,7 +158,11 @@ def prepared_for(serving: "Serving", request: Request, route: Route, model: Mode
             param="conversation",
         )
     conversation = serving.conversation or request.conversation
-    clean = hygiene(request, conversation, model, makers(serving.loaded.states), serving.gateway.models)
+    known = makers(serving.loaded.states)
+    elsewhere = held_elsewhere(request, conversation, model, known, serving.gateway.models, whole=not sources)
+    if elsewhere is not None:
+        raise elsewhere
+    clean = hygiene(request, conversation, model, known, serving.gateway.models)
     edits = (*clean.edits, *decision.edits, *note_for(serving, model))
     serving.edits = edits
     prepared = prepare(request, model, edits, rewrite=rewrite, settings=settings)
