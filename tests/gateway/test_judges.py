@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.faulty import TEXT, FaultyUpstream
 from tests.played import Played, Seen, Step, completion, whole
 from tests.running import Running, running
 
@@ -194,6 +195,71 @@ def test_judges_wait_for_connections_of_their_own_and_answers_do_not(tmp_path: P
         assert judge.asked["both"] == 1
         assert [one.result() for one in judged] == [(200, "done")] * 6
     assert judge.most == 2
+
+
+def test_turns_at_once_do_not_storm_a_judge_that_refuses(tmp_path: Path) -> None:
+    judge = Judge([0.05, *whole(429, {"error": {"message": "slow down"}})])
+    with gateway(judge, tmp_path, upstream="judge_connections = 2") as served, ThreadPoolExecutor(24) as pool:
+        said = list(pool.map(lambda n: ask(served, "r", f"s{n}"), range(24)))
+        served.settled()
+        counted = failures(served)
+    assert said == [(200, "done")] * 24
+    assert judge.asked["judge"] <= TRIP_AFTER + 1  # those that waited for a connection learn of the others' failures
+    assert counted["rate_limit"] + counted["breaker"] == 24
+
+
+def test_waiting_for_other_judgements_is_part_of_the_time(tmp_path: Path) -> None:
+    judge = Judge([2.0, *whole(200, completion(VERDICT, USAGE))])
+    limits, judging = "judge_connections = 1", "within_s = 3.0"
+    with gateway(judge, tmp_path, upstream=limits, judging=judging) as served, ThreadPoolExecutor(3) as pool:
+        said = list(pool.map(lambda n: ask(served, "r", f"s{n}"), range(3)))
+        turns = served.settled()
+        wait_s = served.gateway.judges.models["both"].health.wait_s(time.monotonic())  # type: ignore[index]
+    assert said == [(200, "done")] * 3
+    assert sorted(reasons(turns)) == ["", "timeout", "timeout"]
+    assert wait_s == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("s429-forever", "rate_limit"),
+        ("s500", "upstream_5xx"),
+        ("stall-head", "timeout"),
+        ("stall-body", "timeout"),
+        ("cut", "transport"),
+        ("html", "invalid_response"),
+        ("empty", "invalid_response"),
+        ("half-event", "invalid_response"),
+        ("ok", "parse_error"),
+        ("drip", "parse_error"),
+        ("overflow", "upstream_non_5xx"),
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_whatever_a_judge_does_the_client_gets_the_weak_answer(
+    kind: str, reason: str, stream: bool, tmp_path: Path
+) -> None:
+    with FaultyUpstream() as upstream:
+        toml = f'[upstreams.u]\nformat = "openai_chat"\nbase_url = "{upstream.url}"\n'
+        for name, model in (("weak", "ok#weak"), ("strong", "ok#strong"), ("judge", f"{kind}#judge")):
+            toml += f'[targets.{name}]\nupstream = "u"\nmodel = "{model}"\n'
+        toml += '[routes.r]\ntype = "escalation"\nweak = "weak"\nstrong = "strong"\njudge = "judge"\n'
+        toml += "[routes.r.judging]\nwithin_s = 1.5\n"
+        with running(toml, tmp_path) as served:
+            connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=10)
+            body = {"model": "r", "stream": stream, "messages": [{"role": "user", "content": "go on"}]}
+            headers = {"content-type": "application/json", "x-turnout-session": "s1"}
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
+            response = connection.getresponse()
+            data = response.read()
+            connection.close()
+            (turn,) = served.settled()
+    assert (response.status, turn.ended, turn.target) == (200, "ok", "weak")
+    assert TEXT in data.decode() if not stream else data.endswith(b"data: [DONE]\n\n")
+    assert upstream.counts[f"{kind}#judge"] == 1
+    assert reasons((turn,)) == [reason]
+    assert [call.unheard for call in turn.calls] == ["", reason]
 
 
 def money(turns: tuple[TurnRecord, ...]) -> tuple[float, float]:

@@ -20,6 +20,11 @@ from turnout.upstream.prepare import Prepared, prepare
 from turnout.wire.codec import Request
 from turnout.wire.drops import refuse_drops
 
+ANSWER_AT_MOST = 64 << 20
+"""Bytes of a reply that is given back whole."""
+OPINION_AT_MOST = 4 << 20
+"""Bytes of a judge's: whoever writes more rambles."""
+
 
 def _ever(name: str) -> bool:
     return True
@@ -77,7 +82,7 @@ class Asker:
         if ask.purpose not in ANSWERING:
             return await self._judged(ask)
         model = self._gateway.models[ask.target]
-        return await self._called(ask, model, self._account(model, ask.purpose))
+        return await self._called(ask, model, self._account(model, ask.purpose), ask.within_s)
 
     def _account(self, model: Model, purpose: str) -> Account:
         account = Account(model, purpose, self._turn_began)
@@ -89,21 +94,40 @@ class Asker:
         judges, route = self._gateway.judges, self._route
         model = judges.models[ask.target]
         account = self._account(model, ask.purpose)
-        refusal = judges.refusal(route, ask.target)
-        if refusal is not None:
-            account.skipped(refusal.reason)
-            judges.unheard(route, ask.target, refusal.reason)
-            return refusal
-        held = judges.hold(route)
-        try:
-            outcome = await self._called(ask, model, account)
-        finally:
-            judges.settle(route, held, account)
+        outcome: Outcome | None = judges.refusal(route, ask.target)
+        if outcome is None:
+            outcome = await self._in_turn(ask, model, account)
         if isinstance(outcome, Failure):
             account.unheard = failed(outcome).reason
+            if outcome.reason:
+                account.skipped(outcome.reason)
         if account.unheard:
             judges.unheard(route, ask.target, account.unheard)
         return outcome
+
+    async def _in_turn(self, ask: Ask, model: Model, account: Account) -> Outcome:
+        """The outcome of an ask for an opinion once it is its turn: a judge's upstream gets so many at once."""
+        judges, route, slots = self._gateway.judges, self._route, self._gateway.judges.slots[ask.target]
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(ask.within_s):
+                await slots.acquire()
+        except TimeoutError:
+            error = UpstreamError("timeout", f"{ask.target} was busy with other judgements for {ask.within_s:g} s")
+            error.sent = False
+            return self._failure(error, None, account)
+        try:
+            # Those before may have found out that it is of no use, or have spent the money.
+            refusal = judges.refusal(route, ask.target)
+            if refusal is not None:
+                return refusal
+            held = judges.hold(route)
+            try:
+                return await self._called(ask, model, account, began + ask.within_s - time.monotonic())
+            finally:
+                judges.settle(route, held, account)
+        finally:
+            slots.release()
 
     def concluded(self, decision: Decision) -> None:
         """The router has decided. What it found to be no judgement, though the reply was as expected, is known from its word."""
@@ -113,10 +137,10 @@ class Asker:
             judged[-1].unheard = str(reason)
             self._gateway.judges.unheard(self._route, judged[-1].model.name, str(reason))
 
-    async def _called(self, ask: Ask, model: Model, account: Account) -> Outcome:
+    async def _called(self, ask: Ask, model: Model, account: Account, left_s: float) -> Outcome:
         opened: Opened | None = None
         try:
-            async with asyncio.timeout(ask.within_s):
+            async with asyncio.timeout(left_s):
                 prepared = self._prepared(ask, model, account)
                 opened = await model.open(
                     prepared.body,
@@ -192,19 +216,23 @@ class Asker:
 
     async def _collect(self, opened: Opened, account: Account, request: Request) -> Reply:
         model, response = opened.model, opened.response
+        limit = ANSWER_AT_MOST if account.purpose in ANSWERING else OPINION_AT_MOST
         content_type = response.header(b"content-type") or b"text/event-stream"
         if not content_type.startswith(b"text/event-stream"):
-            body = await response.read(64 << 20)
+            body = await response.read(limit)
             account.first_byte = time.monotonic()
             whole = model.codec.read_reply(body, request)
             return self._counted(
                 msgspec.structs.replace(whole, frames=body, format=model.format, streamed=False), account
             )
-        reader, folding, frames = model.codec.reader(request), Folding(), []
+        reader, folding, frames, size = model.codec.reader(request), Folding(), [], 0
         try:
             while (chunk := await response.next()) is not None:
                 account.first_byte = account.first_byte or time.monotonic()
                 frames.append(chunk)
+                size += len(chunk)
+                if size > limit:
+                    raise UpstreamError("malformed", f"the answer is longer than {limit >> 20} MiB")
                 for delta in reader.feed(chunk):
                     folding.feed(delta)
             for delta in reader.close():

@@ -3,6 +3,7 @@
 Nothing here touches the calls that answer: a judge that is down leaves its target's answers alone, and the other way round.
 """
 
+import asyncio
 import logging
 import math
 import time
@@ -96,10 +97,17 @@ class Budget:
 
 
 class Judges:
-    """The judging side of all targets, the routes' budgets, and what went wrong."""
+    """The judging side of all targets, the routes' budgets, and what went wrong. `slots`: places of each target's upstream."""
 
     def __init__(self, models: Models, routes: Mapping[str, Route]) -> None:
         self.models = models
+        shared: dict[str, asyncio.Semaphore] = {}
+        self.slots = {
+            model.name: shared.setdefault(
+                model.target.upstream, asyncio.Semaphore(max(model.upstream.judge_connections, 1))
+            )
+            for model in models
+        }
         self.budgets = {
             name: Budget(route.judge_budget, route.judge_usd_per_day)
             for name, route in routes.items()

@@ -124,6 +124,7 @@ def call_attributes(call: Call, record: TurnRecord) -> Attributes:
         "turnout.target": call.target,
         "turnout.purpose": call.purpose,
         "turnout.served": call.served,
+        "turnout.unheard": call.unheard or None,
         "turnout.retries": call.retries,
         "turnout.cost_usd": call.cost_usd,
         "turnout.cost_note": call.cost_note or None,
