@@ -1,8 +1,9 @@
 """A real server on a real socket that misbehaves on demand: the model name of a request says how.
 
-`ok` answers well. Others: `begun` (the beginning of a stream, then closes), `reset` (before the head), `nothing` (closes
-without a byte), `stall-head`, `stall-body` (first events, then silence), `cut` (first events, then closes), `cut-length` (a
-body shorter than promised), `drip` (byte by byte), `html`, `half-event`, `utf8` (invalid bytes), `empty` (200, no body),
+`ok` answers well, `vote` as a judge that votes to move up. Others: `begun` (the beginning of a stream, then closes), `reset`
+(before the head), `nothing` (closes without a byte), `stall-head`, `stall-body` (first events, then silence), `cut` (first
+events, then closes), `cut-length` (a body shorter than promised), `drip` (byte by byte), `html`, `half-event`, `utf8` (invalid
+bytes), `empty` (200, no body),
 `s429`, `s429-forever`, `s500`, `s400`, `s401` (echoes the key it was sent), `overflow`, `overflow-stream` (inside a 200
 stream), `flaky` (fails every other request), `slow` (2 s of silence), `silent-N` (N seconds of silence, then ok), `error-late`
 (an error event after content), `json-stream` (one body though a stream was asked for), `linger` (a whole stream whose
@@ -20,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TEXT = "All is well."
+VOTE = '{"reason": "it goes in circles", "escalate": true}'
 
 
 class FaultyUpstream:
@@ -67,6 +69,9 @@ class _Handler(BaseHTTPRequestHandler):
             owner.counts[model] += 1
             nth = owner.counts[model]
         kind = model.partition("#")[0]
+        self.text = TEXT
+        if kind == "vote":
+            kind, self.text = "ok", VOTE
         stream = bool(body.get("stream"))
         if kind == "flaky":
             kind = "reset" if nth % 2 else "ok"
@@ -210,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def reply(self) -> bytes:
-        choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
+        choice = {"index": 0, "message": {"role": "assistant", "content": self.text}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 11, "completion_tokens": 4, "total_tokens": 15}
         reply = {
             "id": "chatcmpl-1",
@@ -245,8 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
         }
         return [
             chunk({"role": "assistant", "content": ""}),
-            chunk({"content": "All "}),
-            chunk({"content": "is well."}),
+            chunk({"content": self.text[:4]}),
+            chunk({"content": self.text[4:]}),
             chunk({}, "stop"),
             f"data: {json.dumps(last)}\n\n".encode(),
             b"data: [DONE]\n\n",

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from turnout.conversation.parts import Extra, Format, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from turnout.conversation.reply import Reply, Stop, Usage
-from turnout.errors import UpstreamError
+from turnout.errors import UpstreamError, afresh
 
 
 class Begin(Struct, frozen=True):
@@ -115,7 +115,8 @@ class Folding:
                 self._close()
                 self._end = delta
             case Fault():
-                raise delta.error
+                # The delta keeps it, and the frame that raises it keeps the delta.
+                raise afresh(delta.error)
 
     def _close(self) -> None:
         if self._open is not None:
