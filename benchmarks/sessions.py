@@ -21,7 +21,7 @@ from statistics import median
 
 from turnout.conversation import Conversation, Message, Text, ToolCall, ToolResult
 from turnout.routing.core import Lane, TargetName
-from turnout.routing.stage import StageServed
+from turnout.routing.stage.router import StageServed
 from turnout.sessions.address import parse
 from turnout.sessions.redis import RedisStore, lane_name
 from turnout.sessions.redis_responses import RedisResponses, response_name

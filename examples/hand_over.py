@@ -6,7 +6,7 @@ Needs no model and no gateway.
 """
 
 from turnout.conversation import Conversation, Message, Text, ToolCall, ToolResult
-from turnout.routing.handover import handover
+from turnout.routing.handover.note import handover
 from turnout.signals import observe
 
 RED = "<returncode>1</returncode>\n<output>\nE   assert 3 == 4\n=== 1 failed, 4 passed in 0.2s ===\n</output>"

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from turnout.routing.core import Lane
-from turnout.routing.escalation_memory import EscalationMemory
+from turnout.routing.escalation.memory import EscalationMemory
 from turnout.sessions.store import SessionStore
 from turnout.wire import CODECS
 

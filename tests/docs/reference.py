@@ -12,7 +12,7 @@ from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConf
 from turnout.routing import Router, RouterConfig
 from turnout.routing.composite import Member
 from turnout.routing.judging import Excerpt, Judging
-from turnout.routing.stage import SwitchCosts, Weights
+from turnout.routing.stage.router import SwitchCosts, Weights
 from turnout.signals import Additions
 from turnout.signals.vocabulary import Pattern, Runner
 from turnout.upstream.target import Price, Target, Upstream

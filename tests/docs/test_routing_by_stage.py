@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from turnout.gateway.config import read
-from turnout.routing.stage_choice import choose
-from turnout.routing.stage_score import Case, Weights, squashed, units
+from turnout.routing.stage.choice import choose
+from turnout.routing.stage.score import Case, Weights, squashed, units
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "routing-by-stage.md").read_text("utf-8")
 WEIGHTS = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE, re.MULTILINE))

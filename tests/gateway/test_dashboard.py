@@ -22,8 +22,8 @@ from turnout.gateway.dashboard import FILE
 from turnout.ledger.reading import Figures, Group, Page, Stats, TurnFilter
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.core import Why
-from turnout.routing.stage_explain import Change, Explained, Rule, Weighed
-from turnout.routing.stage_price import Quote
+from turnout.routing.stage.explain import Change, Explained, Rule, Weighed
+from turnout.routing.stage.price import Quote
 from turnout.signals import Observation, Signals
 from turnout.wire.drops import Drop
 

@@ -32,7 +32,7 @@ from turnout.conversation import (
     ToolResult,
 )
 from turnout.routing import Forward, Lane, Stage, TargetName, Turn
-from turnout.routing.stage import StageMemory
+from turnout.routing.stage.router import StageMemory
 from turnout.signals import Signals, observe, progress
 from turnout.wire import CODECS
 from turnout.wire.codec import Request

@@ -60,7 +60,7 @@ def decided(
     import msgspec
 
     from turnout.routing.core import Turn
-    from turnout.routing.stage_explain import explain
+    from turnout.routing.stage.explain import explain
     from turnout.sessions.identity import identify
     from turnout.signals import BUILT_IN, observe
     from turnout.steps import Run

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from turnout.gateway.config import Config
     from turnout.ledger.trace import Call, TurnRecord
-    from turnout.routing.stage_explain import Explained
+    from turnout.routing.stage.explain import Explained
 
 
 _NOTHING: tuple[Any, ...] = (0, False, "", None, [], {})
@@ -89,7 +89,7 @@ def explained(
 def _apart(record: "TurnRecord", config: "Config | None") -> "Explained | None":
     """The decision taken apart; with what each option costs where the configuration is at hand."""
     from turnout.gateway.facts import facts
-    from turnout.routing.stage_explain import explain
+    from turnout.routing.stage.explain import explain
 
     if record.why is None:
         return None

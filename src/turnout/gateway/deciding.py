@@ -11,7 +11,7 @@ from turnout.errors import ClientError
 from turnout.gateway.continuing import continued
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Answer, Ask, Decision, Turn
-from turnout.routing.stage_explain import explain
+from turnout.routing.stage.explain import explain
 from turnout.signals import observe
 from turnout.steps import Run
 from turnout.wire import CODECS

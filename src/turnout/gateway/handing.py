@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from turnout.conversation import Edit, Note
 from turnout.gateway.artefacts import makers, same_model
-from turnout.routing.handover import HandOver, handover
+from turnout.routing.handover.note import HandOver, handover
 from turnout.upstream.models import Model
 
 if TYPE_CHECKING:

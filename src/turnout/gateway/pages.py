@@ -19,7 +19,7 @@ from turnout.gateway.opened import Gateway
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.ledger.outcome import Outcome
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
-from turnout.routing.stage_explain import explain
+from turnout.routing.stage.explain import explain
 from turnout.wire import CODECS
 
 Handler = Callable[[Request], Awaitable[Response]]

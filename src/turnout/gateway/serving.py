@@ -28,7 +28,7 @@ from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
 from turnout.routing.asked import Asked, asked
 from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Outcome, Placed, TargetName, Turn, Why
-from turnout.routing.handover import HandOver
+from turnout.routing.handover.note import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
 from turnout.sessions.store import Loaded

@@ -7,7 +7,7 @@ from msgspec import Struct
 from turnout.conversation import Usage
 from turnout.routing.asked import Asked
 from turnout.routing.core import Why
-from turnout.routing.handover import HandOver
+from turnout.routing.handover.note import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.signals import Signals
 

@@ -2,9 +2,9 @@
 
 from typing import TypeAlias
 
-from turnout.routing.advisor import Advisor
+from turnout.routing.advisor.router import Advisor
 from turnout.routing.affinity import Affinity
-from turnout.routing.classifier import Classifier
+from turnout.routing.classifier.router import Classifier
 from turnout.routing.composite import Composite
 from turnout.routing.core import (
     AgentInfo,
@@ -30,10 +30,10 @@ from turnout.routing.core import (
     ask_all,
     nested,
 )
-from turnout.routing.escalation import Escalation
+from turnout.routing.escalation.router import Escalation
 from turnout.routing.passthrough import Passthrough
 from turnout.routing.random import Random
-from turnout.routing.stage import Stage
+from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
 RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from turnout.routing.classifier import Classifier
+from turnout.routing.classifier.router import Classifier
 from turnout.routing.composite import Composite
 from turnout.routing.core import TargetName
 from turnout.routing.passthrough import Passthrough
 from turnout.routing.random import Random
-from turnout.routing.stage import Stage
+from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
 Path = tuple[str | int, ...]

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routing.test_stage import Session
-from tests.routing.test_stage_choice import LARGE, SMALL, played, stages, steps
-from tests.routing.test_stage_price import FACTS, NOW, asked, lane
+from tests.routing.stage.test_choice import LARGE, SMALL, played, stages, steps
+from tests.routing.stage.test_price import FACTS, NOW, asked, lane
+from tests.routing.stage.test_router import Session
 
 from turnout.routing import Why
-from turnout.routing.stage import SwitchCosts
-from turnout.routing.stage_choice import choose, priced
-from turnout.routing.stage_explain import Explained, again, explain
-from turnout.routing.stage_price import Quote
-from turnout.routing.stage_score import Case, Weights
+from turnout.routing.stage.choice import choose, priced
+from turnout.routing.stage.explain import Explained, again, explain
+from turnout.routing.stage.price import Quote
+from turnout.routing.stage.router import SwitchCosts
+from turnout.routing.stage.score import Case, Weights
 from turnout.routing.warmth import KEY
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnout.routing.stage_choice import choose
-from turnout.routing.stage_score import IDLE, Case, Weights, needed, reach, squashed, terms, units
+from turnout.routing.stage.choice import choose
+from turnout.routing.stage.score import IDLE, Case, Weights, needed, reach, squashed, terms, units
 from turnout.signals import Observation, Signals, progress
 
 W = Weights()

@@ -7,8 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from turnout.routing import classifier_capability as capability
-from turnout.routing import classifier_custom as custom
+from turnout.routing.classifier import capability, custom
 from turnout.routing.core import Asking, Decision, Forward, State, TargetName, Turn, Why
 from turnout.routing.judging import Answered, Excerpt, Judging, Question, Unanswered, consult, transcript
 from turnout.routing.tasks import same_task, task_of

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 from turnout.conversation import Conversation, Message, Reasoning, Refusal, Reply, Settings, Text, ToolCall
-from turnout.routing.advisor_memory import Occasion
+from turnout.routing.advisor.memory import Occasion
 from turnout.routing.core import Turn
 from turnout.routing.judging import Excerpt, shortened, transcript
 

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routing.test_stage_choice import LANE, LARGE, SMALL, result
+from tests.routing.stage.test_choice import LANE, LARGE, SMALL, result
 
 from turnout.conversation import Conversation, Settings
 from turnout.pricing.caching import Caching
 from turnout.pricing.rates import Rates
 from turnout.routing import Forward, Lane, Stage, TargetFacts, Turn
-from turnout.routing.stage import StageMemory, SwitchCosts
+from turnout.routing.stage.router import StageMemory, SwitchCosts
 from turnout.routing.warmth import KEY, Warmed, Warmth
 from turnout.signals import Signals
 

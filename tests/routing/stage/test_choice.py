@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from turnout.conversation import Conversation, Settings
 from turnout.routing import Lane, Stage, TargetName, Turn
-from turnout.routing.stage import StageMemory
-from turnout.routing.stage_choice import choose
-from turnout.routing.stage_score import Case, Weights
+from turnout.routing.stage.choice import choose
+from turnout.routing.stage.router import StageMemory
+from turnout.routing.stage.score import Case, Weights
 from turnout.signals import Observation, Signals
 
 W = Weights()

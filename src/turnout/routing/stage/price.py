@@ -9,7 +9,7 @@ from turnout.pricing.cache import WHOLE, Candidate, switch_price, turn_cost
 from turnout.pricing.caching import survival
 from turnout.pricing.remaining import usual
 from turnout.routing.core import TargetFacts, TargetName, Turn
-from turnout.routing.stage_memory import Tier
+from turnout.routing.stage.memory import Tier
 from turnout.routing.warmth import Warmth, warmth
 
 

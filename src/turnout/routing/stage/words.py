@@ -1,8 +1,8 @@
 """The stage router's decisions in plain words."""
 
-from turnout.routing.stage_choice import Choice
-from turnout.routing.stage_price import Quote
-from turnout.routing.stage_score import Case
+from turnout.routing.stage.choice import Choice
+from turnout.routing.stage.price import Quote
+from turnout.routing.stage.score import Case
 from turnout.signals import Progress, Signals
 
 KINDS: dict[str, str] = {

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from turnout.routing.stage_memory import Tier
+from turnout.routing.stage.memory import Tier
 
 GAIN = 0.4
 """How steeply evidence adds up."""

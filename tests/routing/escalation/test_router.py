@@ -33,7 +33,7 @@ from turnout.routing import (
     TargetName,
     Turn,
 )
-from turnout.routing.escalation_memory import EscalationHeld, EscalationMemory, EscalationRearmed, EscalationVoted
+from turnout.routing.escalation.memory import EscalationHeld, EscalationMemory, EscalationRearmed, EscalationVoted
 from turnout.signals import BUILT_IN, observe
 from turnout.steps import Run
 from turnout.wire import CODECS

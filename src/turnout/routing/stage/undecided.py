@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from turnout.routing.core import Answer, Decision, Forward, TargetName
-from turnout.routing.stage_memory import Tier
+from turnout.routing.stage.memory import Tier
 
 
 def tier_of(decision: Decision, efficient: TargetName, capable: TargetName) -> Tier | None:

@@ -12,7 +12,7 @@ from tests.routing.lanes import JUDGE, LANE, LARGE, SMALL, Choosing, Played, fac
 from turnout.conversation import Reply, Text
 from turnout.gateway.config import read
 from turnout.routing import AgentInfo, Ask, Classifier, Composite, Failure, Lane, Outcome, TargetName
-from turnout.routing.classifier_capability import FAMILIES, needed
+from turnout.routing.classifier.capability import FAMILIES, needed
 from turnout.routing.composite import Member
 from turnout.routing.judging import FAIL_OPEN, Excerpt, Judging
 from turnout.signals.people.envelopes import COMPACTED

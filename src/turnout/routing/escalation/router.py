@@ -18,9 +18,9 @@ from turnout.routing.core import (
     Why,
     ask,
 )
-from turnout.routing.escalation_irreversible import irreversible, offers_irreversible
-from turnout.routing.escalation_memory import EscalationHeld, EscalationMemory, EscalationRearmed, EscalationVoted
-from turnout.routing.escalation_rubric import QUESTION
+from turnout.routing.escalation.irreversible import irreversible, offers_irreversible
+from turnout.routing.escalation.memory import EscalationHeld, EscalationMemory, EscalationRearmed, EscalationVoted
+from turnout.routing.escalation.rubric import QUESTION
 from turnout.routing.judging import Excerpt, Judging, Unanswered, consult, doubts, transcript, unfinished
 
 _NEW = EscalationMemory()

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnout.routing.core import Source, TargetFacts, TargetName, Why
-from turnout.routing.stage_choice import COMPACTED, CRITICAL, FORMULA, REPEATED, Choice, Picker, choose, priced
-from turnout.routing.stage_memory import Tier
-from turnout.routing.stage_price import Option, Quote, options
-from turnout.routing.stage_score import DOWN, GAIN, HARD, UP, Case, Term, Weights, needed, reach, terms
+from turnout.routing.stage.choice import COMPACTED, CRITICAL, FORMULA, REPEATED, Choice, Picker, choose, priced
+from turnout.routing.stage.memory import Tier
+from turnout.routing.stage.price import Option, Quote, options
+from turnout.routing.stage.score import DOWN, GAIN, HARD, UP, Case, Term, Weights, needed, reach, terms
 from turnout.routing.warmth import KEY, Warmth
 from turnout.signals import Progress, Signals, progress
 

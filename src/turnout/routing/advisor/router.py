@@ -9,8 +9,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from turnout.conversation import Note, Opaque, Reply
-from turnout.routing import advisor_words as words
-from turnout.routing.advisor_memory import REFUNDS, AdvisorBudget, Occasion, Reviewed
+from turnout.routing.advisor import words
+from turnout.routing.advisor.memory import REFUNDS, AdvisorBudget, Occasion, Reviewed
 from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Router, TargetName, Turn, Why, ask, nested
 from turnout.routing.judging import failed
 from turnout.routing.passthrough import Passthrough

@@ -8,12 +8,12 @@ from msgspec.structs import asdict, replace
 
 from turnout.conversation import Edit, Instruction, Note
 from turnout.routing.core import Asking, Decision, Forward, Routed, Router, TargetName, Turn, Why, nested
-from turnout.routing.stage_choice import FORMULA, Choice, Picker, choose, priced, proposes
-from turnout.routing.stage_memory import StageMemory, StageServed, Tier
-from turnout.routing.stage_price import Quote, SwitchCosts, quote
-from turnout.routing.stage_score import Case, Weights, reach
-from turnout.routing.stage_undecided import joined, tier_of
-from turnout.routing.stage_words import sentence
+from turnout.routing.stage.choice import FORMULA, Choice, Picker, choose, priced, proposes
+from turnout.routing.stage.memory import StageMemory, StageServed, Tier
+from turnout.routing.stage.price import Quote, SwitchCosts, quote
+from turnout.routing.stage.score import Case, Weights, reach
+from turnout.routing.stage.undecided import joined, tier_of
+from turnout.routing.stage.words import sentence
 from turnout.signals import Progress, Signals, ToolKind, cleared, progress
 
 __all__ = ["Stage", "StageMemory", "StageServed", "SwitchCosts", "Weights"]

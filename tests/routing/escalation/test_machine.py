@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from turnout.conversation import Conversation, Message, Reply, Settings, Text, ToolCall, ToolResult
 from turnout.routing import Answer, Ask, Decision, Escalation, Failure, Forward, Lane, Outcome, TargetName, Turn
-from turnout.routing.escalation_memory import EscalationMemory
+from turnout.routing.escalation.memory import EscalationMemory
 from turnout.sessions.store import Loaded, MemoryStore
 from turnout.signals import BUILT_IN, Signals, observe
 from turnout.steps import Run

@@ -10,8 +10,8 @@ from tests import strategies
 from tests.story import Story
 
 from turnout.conversation import FORMATS, Note, Settings, Text, ToolCall
-from turnout.routing.handover import NOTE_AT_MOST, HandOver, Line, handover
-from turnout.routing.handover_calls import Plan, Step, plan_of
+from turnout.routing.handover.calls import Plan, Step, plan_of
+from turnout.routing.handover.note import NOTE_AT_MOST, HandOver, Line, handover
 from turnout.signals import observe
 from turnout.wire import CODECS
 from turnout.wire.codec import Request

@@ -5,9 +5,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from turnout.routing.core import Source
-from turnout.routing.stage_memory import Tier
-from turnout.routing.stage_price import Quote
-from turnout.routing.stage_score import HARD, Case, Weights, squashed, units
+from turnout.routing.stage.memory import Tier
+from turnout.routing.stage.price import Quote
+from turnout.routing.stage.score import HARD, Case, Weights, squashed, units
 
 Picker: TypeAlias = Literal["efficient_first", "capable_first"]
 

@@ -9,7 +9,7 @@ from tests.routing.lanes import JUDGE, LARGE, SMALL, Choosing, Played, facts
 from turnout.conversation import Instruction, Reply, Text
 from turnout.routing import Answer, Asking, Classifier, Decision, Failure, Outcome, Stage, Turn, Why
 from turnout.routing.core import TargetName
-from turnout.routing.stage_explain import explain
+from turnout.routing.stage.explain import explain
 
 TRACEBACK = "Traceback (most recent call last):\nValueError: bad value"
 

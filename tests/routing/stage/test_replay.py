@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.routing.test_stage_choice import LANE, LARGE, SMALL
-from tests.routing.test_stage_price import FACTS, NOW, lane
+from tests.routing.stage.test_choice import LANE, LARGE, SMALL
+from tests.routing.stage.test_price import FACTS, NOW, lane
 from tests.story import Story
 
 from turnout.conversation import Conversation, Settings
 from turnout.ledger.rows import record_of, row_of
 from turnout.ledger.trace import TurnRecord
 from turnout.routing import Stage, Turn
-from turnout.routing.stage import StageMemory
-from turnout.routing.stage_explain import again
+from turnout.routing.stage.explain import again
+from turnout.routing.stage.router import StageMemory
 from turnout.routing.warmth import KEY
 from turnout.signals import observe
 

@@ -11,7 +11,7 @@ from tests.story import Story
 
 from turnout.conversation import Instruction, Note, Settings
 from turnout.routing import Forward, Lane, RouterConfig, Stage, TargetName, Turn
-from turnout.routing.stage import StageMemory
+from turnout.routing.stage.router import StageMemory
 from turnout.signals import observe
 
 SMALL, LARGE = TargetName("small"), TargetName("large")

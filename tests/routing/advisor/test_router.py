@@ -23,8 +23,8 @@ from turnout.routing import (
     Passthrough,
     TargetName,
 )
-from turnout.routing.advisor_memory import REFUNDS
-from turnout.routing.advisor_words import cut, echoed, read
+from turnout.routing.advisor.memory import REFUNDS
+from turnout.routing.advisor.words import cut, echoed, read
 
 ADVISOR = TargetName("advisor")
 CALL = ToolCall("c1", "Bash", '{"command": "ls"}')

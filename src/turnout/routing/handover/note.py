@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from turnout.conversation import Conversation, Opaque, Text, ToolCall, ToolResult
-from turnout.routing.handover_calls import Plan, command_text, plan_of
-from turnout.routing.stage_words import KINDS
+from turnout.routing.handover.calls import Plan, command_text, plan_of
+from turnout.routing.stage.words import KINDS
 from turnout.signals import OBSERVED_AT_MOST, Observation, Place, Progress, Signals, Task, progress, real_user_text
 from turnout.signals.calls.items import call_of, result_of
 from turnout.signals.course import CHANGED, UNDONE, Course

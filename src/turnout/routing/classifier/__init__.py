@@ -1,0 +1,1 @@
+"""The classifier: a model says which target a request needs."""

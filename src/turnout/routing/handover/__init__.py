@@ -1,0 +1,1 @@
+"""The note a model gets when it takes a conversation over from another."""
