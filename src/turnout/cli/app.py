@@ -12,6 +12,7 @@ from turnout.cli import (
     demo,
     economics,
     exits,
+    importing,
     init,
     judges,
     launch,
@@ -45,6 +46,7 @@ app.command("why")(why.why)
 app.command("cache")(cache.cache)
 app.command("judges")(judges.judges)
 app.command("economics")(economics.economics)
+app.command("import")(importing.import_)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.add_typer(prices.app, name="prices")

@@ -1,0 +1,1 @@
+"""Importers: recordings of other programs become turns and outcomes of the ledger."""
