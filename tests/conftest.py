@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import postgres_server
 from tests.redis_server import RedisServer
 from tests.redis_server import program as redis_program
 
@@ -43,3 +44,18 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     server = RedisServer(redis_program(), tmp_path)
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a running PostgreSQL server."""
+    with postgres_server.serving(postgres_server.programs()) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database for a ledger: an SQLite file, and one of PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    return postgres_server.emptied(request.getfixturevalue("postgres"))

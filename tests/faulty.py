@@ -1,6 +1,6 @@
 """A real server on a real socket that misbehaves on demand: the model name of a request says how.
 
-`ok` answers well, `vote` as a judge that votes to move up. Others: `begun` (the beginning of a stream, then closes), `reset`
+`ok` answers well, `vote` and `decline` as a judge who votes. Others: `begun` (the beginning of a stream, then closes), `reset`
 (before the head), `nothing` (closes without a byte), `stall-head`, `stall-body` (first events, then silence), `cut` (first
 events, then closes), `cut-length` (a body shorter than promised), `drip` (byte by byte), `html`, `half-event`, `utf8` (invalid
 bytes), `empty` (200, no body),
@@ -21,7 +21,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 TEXT = "All is well."
-VOTE = '{"reason": "it goes in circles", "escalate": true}'
+VOTES = {
+    "vote": '{"reason": "it goes in circles", "escalate": true}',
+    "decline": '{"reason": "it gets on", "escalate": false}',
+}
 
 
 class FaultyUpstream:
@@ -70,8 +73,8 @@ class _Handler(BaseHTTPRequestHandler):
             nth = owner.counts[model]
         kind = model.partition("#")[0]
         self.text = TEXT
-        if kind == "vote":
-            kind, self.text = "ok", VOTE
+        if kind in VOTES:
+            kind, self.text = "ok", VOTES[kind]
         stream = bool(body.get("stream"))
         if kind == "flaky":
             kind = "reset" if nth % 2 else "ok"

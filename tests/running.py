@@ -31,8 +31,15 @@ class Running:
         """All turns so far, newest first."""
         self.gateway.ledger.flush()
         ledger = Ledger.read(self.ledger_url)
+        found: list[TurnRecord] = []
+        before = ""
         try:
-            return ledger.turns(limit=1000).turns
+            while True:
+                page = ledger.turns(limit=500, before=before)
+                found += page.turns
+                before = page.next
+                if not before:
+                    return tuple(found)
         finally:
             ledger.close()
 
@@ -54,11 +61,17 @@ async def _tasks() -> int:
 
 @contextmanager
 def running(
-    toml: str, folder: Path, *, env: dict[str, str] | None = None, capture: str = "signals", routers: Any = None
+    toml: str,
+    folder: Path,
+    *,
+    env: dict[str, str] | None = None,
+    capture: str = "signals",
+    routers: Any = None,
+    ledger_url: str = "",
 ) -> Iterator[Running]:
-    """Serve the configuration `toml`; scripts are looked up in `folder`, where the ledger is kept too. `routers`: the union
-    of routers it may name, where a test brings its own."""
-    ledger_url = f"sqlite:///{folder / 'turnout.db'}"
+    """Serve the configuration `toml`; scripts are looked up in `folder`, where the ledger is kept too unless it has an address.
+    `routers`: the union of routers it may name, where a test brings its own."""
+    ledger_url = ledger_url or f"sqlite:///{folder / 'turnout.db'}"
     file = folder / "turnout.toml"
     file.write_text(f'{toml}\n[ledger]\nurl = "{ledger_url}"\ncapture = "{capture}"\nflush_interval_s = 0.05\n')
     config = configuration.load(file, env or {}, routers)

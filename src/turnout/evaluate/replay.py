@@ -12,7 +12,7 @@ import msgspec
 from turnout.errors import ClientError, TapeMiss
 from turnout.evaluate.tape import Tape, played
 from turnout.ledger.trace import TurnRecord
-from turnout.routing.core import AgentInfo, Decision, Lane, Router, Rung, TargetFacts, TargetName, Turn, Why
+from turnout.routing.core import AgentInfo, Decision, Lane, Router, Rung, TargetFacts, TargetName, Turn, Why, taken_over
 from turnout.wire import CODECS
 
 
@@ -70,17 +70,18 @@ def replay(
 
 
 def differences(record: TurnRecord, decision: Decision) -> list[str]:
-    """In what a decision is not the recorded one; nothing when it is the same. A turn that another target than the chosen one
-    served in the end is compared by the rule and the values of the choice."""
+    """In what a decision is not the recorded one; nothing when it is the same. That another target served in the end, because the
+    chosen one could not, makes no difference."""
     was, found = record.why, []
     if was is None:
         return ["the record holds no decision"]
     now = decision.why
-    served_otherwise = was.source == "fallback" and now.source != "fallback"
-    if served_otherwise:
-        now = msgspec.structs.replace(now, source="fallback", sentence=was.sentence)
-    elif record.target and record.target != decision.target:
-        found.append(f"target {decision.target} instead of {record.target}")
+    if record.target and record.target != decision.target:
+        taken = taken_over(now, decision.target, record.target)
+        if _plain(taken) == _plain(was):
+            now = taken
+        else:
+            found.append(f"target {decision.target} instead of {record.target}")
     found += [
         f"{name} {ours!r} instead of {theirs!r}"
         for name in Why.__struct_fields__

@@ -27,7 +27,19 @@ from turnout.gateway.recording import recorded
 from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
 from turnout.routing.asked import Asked, asked
-from turnout.routing.core import AgentInfo, Answer, Ask, Decision, Lane, Outcome, Placed, TargetName, Turn, Why
+from turnout.routing.core import (
+    AgentInfo,
+    Answer,
+    Ask,
+    Decision,
+    Lane,
+    Outcome,
+    Placed,
+    TargetName,
+    Turn,
+    Why,
+    taken_over,
+)
 from turnout.routing.handover.note import HandOver
 from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
@@ -245,8 +257,7 @@ class Serving:
         self.watched = len(self.body) >= model.watched_from and self.lane.identified
         decision = self.decision
         if decision is not None and model.name != decision.target:
-            sentence = f"{decision.target} could not serve the turn, so {model.name} did. {decision.why.sentence}"
-            self.overruled = msgspec.structs.replace(decision.why, source="fallback", sentence=sentence)
+            self.overruled = taken_over(decision.why, decision.target, model.name)
         self.outlet.head = self.head()
 
     def head(self) -> list[tuple[bytes, bytes]]:

@@ -181,6 +181,12 @@ class Why(Struct, frozen=True, omit_defaults=True):
     price: dict[str, Any] = {}
 
 
+def taken_over(why: Why, chosen: str, by: str) -> Why:
+    """The explanation of a choice that could not serve the turn, so that another target did."""
+    sentence = f"{chosen} could not serve the turn, so {by} did. {why.sentence}"
+    return msgspec.structs.replace(why, source="fallback", sentence=sentence)
+
+
 class Placed(Struct, frozen=True):
     """An event remembered at the place of a nested router."""
 
