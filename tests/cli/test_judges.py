@@ -136,3 +136,13 @@ def test_economics_of_given_prices(capsys: pytest.CaptureFixture[str]) -> None:
 def test_economics_of_a_route_that_is_not_recorded(judged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["economics", "none"]) == exits.NOT_FOUND
     assert "no turns of route `none`" in capsys.readouterr().err
+
+
+def test_a_gateway_tells_judges_but_no_outcomes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gateway(Judge(), tmp_path) as served:
+        assert ask(served)[0] == 200
+        served.settled()
+        assert run(["judges", "--url", served.url]) == 0
+        assert "a gateway does not tell outcomes; read its ledger with --ledger" in capsys.readouterr().out
+        assert run(["judges", "--url", served.url, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["outcomes"] is None

@@ -229,3 +229,21 @@ def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(b"this is not a database, it is a text file, and a long one at that" * 40)
     with pytest.raises(ConfigError, match="not a database"):
         Ledger.open(f"sqlite:///{tmp_path}/x.db")
+
+
+def test_outcomes_of_many_turns_and_sessions_come_once_each(url: str) -> None:
+    store = Ledger.open(url)
+    try:
+        for outcome in (
+            Outcome(turn="t1", session="s1", success=True),
+            Outcome(session="s2", success=False),
+            Outcome(turn="t3"),
+            Outcome(session="s4"),
+        ):
+            store.add_outcome(outcome)
+        many = [f"x{n}" for n in range(1200)]
+        found = store.outcomes_of([*many, "t1", "t3"], ["s1", *many, "s2"])
+        assert [(one.outcome.turn, one.outcome.session) for one in found] == [("t1", "s1"), ("", "s2"), ("t3", "")]
+        assert store.outcomes_of([], []) == ()
+    finally:
+        store.close()

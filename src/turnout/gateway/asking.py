@@ -108,22 +108,26 @@ class Asker:
     async def _in_turn(self, ask: Ask, model: Model, account: Account) -> Outcome:
         """The outcome of an ask for an opinion once it is its turn: a judge's upstream gets so many at once."""
         judges, route, slots = self._gateway.judges, self._route, self._gateway.judges.slots[ask.target]
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(ask.within_s):
-                await slots.acquire()
-        except TimeoutError:
-            error = UpstreamError("timeout", f"{ask.target} was busy with other judgements for {ask.within_s:g} s")
-            error.sent = False
-            return self._failure(error, None, account)
+        left_s = ask.within_s
+        if not slots.locked():
+            await slots.acquire()  # at once
+        else:
+            try:
+                async with asyncio.timeout(ask.within_s):
+                    await slots.acquire()
+            except TimeoutError:
+                error = UpstreamError("timeout", f"{ask.target} was busy with other judgements for {ask.within_s:g} s")
+                error.sent = False
+                return self._failure(error, None, account)
+            left_s += account.began - time.monotonic()
         try:
             # Those before may have found out that it is of no use, or have spent the money.
-            refusal = judges.refusal(route, ask.target)
+            refusal = judges.refusal(route, ask.target) if left_s != ask.within_s else None
             if refusal is not None:
                 return refusal
             held = judges.hold(route)
             try:
-                return await self._called(ask, model, account, began + ask.within_s - time.monotonic())
+                return await self._called(ask, model, account, left_s)
             finally:
                 judges.settle(route, held, account)
         finally:
