@@ -2,8 +2,9 @@
 
     python benchmarks/mock_upstream.py --faults 0.02 --seed 1        # prints its port, serves until its stdin closes
 
-Which requests go wrong, and how, follows from the seed and the order of requests. `GET /state` tells what it has seen: requests,
-faults by kind, connections open now, and those of them in the middle of an exchange.
+The model `judge` answers with a verdict, one time in three to move up. Which requests go wrong, and how, follows from the seed
+and the order of requests. `GET /state` tells what it has seen: requests, faults by kind, connections open now, and those of them
+in the middle of an exchange.
 """
 
 import argparse
@@ -211,6 +212,16 @@ class Connection(asyncio.Protocol):
         draw = self.upstream.random
         prefix, reply, events = next(v for k, v in FORMATS.items() if self.url.endswith(k))
         words = (WORDS * 4)[: draw.randint(5, 60)]
+        if b'"model":"judge"' in self.body:
+            words = [
+                '{"reason":',
+                '"The',
+                "same",
+                'again.",',
+                '"escalate":',
+                ("true" if draw.random() < 1 / 3 else "false"),
+                "}",
+            ]
         reply_id = f"{prefix}{self.upstream.requests:08d}"
         pause = draw.random()
         await asyncio.sleep(0.6 if pause < 0.02 else pause * 0.01)

@@ -3,8 +3,9 @@
     python benchmarks/soak.py --requests 50000 --seed 1
 
 Every dialect to every upstream format, buffered and streamed, small chats and 99 KB agent turns, thousands of lanes, clients that
-hang up in every phase, malformed bodies, pages; 2 % of the upstream's answers go wrong. It fails (exit 1) when the ledger does
-not hold exactly the turns sent, when anything of ours broke, or when tasks, file descriptors or connections are left.
+hang up in every phase, malformed bodies, pages, escalation routes; 2 % of the upstream's answers go wrong, judges' included.
+It fails (exit 1) when the ledger does not hold exactly the turns sent, when anything of ours broke, or when tasks, file
+descriptors or connections are left.
 """
 
 import argparse
@@ -34,6 +35,8 @@ HERE = Path(__file__).parent
 SRC = HERE.parent / "src"
 
 
+WAYS = {"declined", "voted", "latched", "latch", "escalated", "judge_failed", "weak_failed", "unidentified"}
+"""What must have become of turns on escalation routes, so that a soak of none of it does not pass for one."""
 LEDGER_HANDLES = 4 * 3
 """What the ledger may keep open: a writer and a pool of three readers, each with a handle of the file, its log and its index."""
 
@@ -52,6 +55,11 @@ def configuration(port: int, ledger: Path) -> str:
     lines += [
         '[routes.stage-same]\ntype = "stage"\nefficient = "chat-small"\ncapable = "chat-large"',
         '[routes.stage-mixed]\ntype = "stage"\nefficient = "responses-small"\ncapable = "messages-large"',
+        '[targets.judge]\nupstream = "chat"\nmodel = "judge"\nprice = { input = 0.1, output = 0.4 }',
+        '[routes.escalate-same]\ntype = "escalation"\nweak = "chat-small"\nstrong = "chat-large"\njudge = "judge"',
+        "[routes.escalate-same.judging]\nwithin_s = 2",
+        '[routes.escalate-mixed]\ntype = "escalation"\nweak = "responses-small"\nstrong = "messages-large"\njudge = "judge"',
+        "confirmations = 1\nrearm = true\n[routes.escalate-mixed.judging]\nwithin_s = 2",
         '[routes.dice]\ntype = "random"\ntargets = ["chat-small", "messages-small", "responses-large"]',
         f'[ledger]\nurl = "sqlite:///{ledger}"\n[server]\nshutdown_s = 5\ndeadline_s = 30',
         # So few that the bound is reached: what is remembered of sessions must not pass for a leak, nor hide one.
@@ -268,13 +276,16 @@ async def load(gateway: Gateway, requests: int, seed: int, clients: int, tally: 
     return samples
 
 
-def recorded(ledger: Path) -> dict[str, tuple[str, int, str, str]]:
-    """Turns of the ledger by id: how they ended, status, error and message."""
+def recorded(ledger: Path) -> dict[str, tuple[str, int, str, str, str]]:
+    """Turns of the ledger by id: how they ended, status, error, message, and by which rule an escalation route decided."""
     found = {}
     with sqlite3.connect(ledger) as database:
         for turn, ended, text in database.execute("select id, ended, record from turns"):
             record = json.loads(text)
-            found[turn] = (ended, record.get("status", 200), record.get("error", ""), record.get("error_message", ""))
+            why = record.get("why") or {}
+            rule = why.get("rule", "") or why.get("source", "") if record.get("router") == "escalation" else ""
+            error = record.get("error", ""), record.get("error_message", "")
+            found[turn] = (ended, record.get("status", 200), *error, rule)
     return found
 
 
@@ -328,6 +339,7 @@ def soak(requests: int, seed: int, clients: int, faults: float, folder: Path) ->
         "hung_up": dict(tally.hung_up),
         "broken_answers": dict(tally.broken),
         "ended": dict(sorted(Counter(f"{t[0]} {t[1]} {t[2]}" for t in turns.values()).items())),
+        "escalation": dict(sorted(Counter(t[4] for t in turns.values() if t[4]).items())),
         "upstream": state,
         "rss_mib": [s["rss_mib"] for s in samples] + [round(rss, 1)],
         "before": {name: count for name, count in before.items() if name != "kinds"},
@@ -357,6 +369,7 @@ def faults_of(report: dict[str, Any]) -> list[str]:
         "answers differ from their records": report["answers_not_as_recorded"],
         "answers broke off": report["broken_answers"],
         "errors of our own": report["internal_errors"],
+        "not every way of an escalation route was gone": bool(WAYS - set(report["escalation"])),
         "the ledger dropped turns": report["ledger_dropped"],
         "tasks are left": after["tasks"] > before["tasks"],
         "turns are left in memory": after["Serving"] or after["Attended"] or after["Opened"],

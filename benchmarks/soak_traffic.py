@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 TURN_PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
-ROUTES = ("stage-same", "stage-mixed", "to-chat", "to-messages", "to-responses", "dice")
+ROUTES = (
+    "stage-same",
+    "stage-mixed",
+    "to-chat",
+    "to-messages",
+    "to-responses",
+    "dice",
+    "escalate-same",
+    "escalate-mixed",
+)
 LOREM = (
     "The parser keeps a cursor into the token list and advances it only when a rule matches. "
     "When a rule fails the cursor is restored, so a partial match never leaks into the next rule. "
@@ -115,6 +124,9 @@ class Traffic:
             "The cursor is not restored.",
             "Show me.",
         ]
+        # Some go on from where others of the session stand.
+        for step in range(self.random.choice((0, 0, 1, 2))):
+            said += [f"This is step {step}.", "And now?"]
         turns = [{"role": "assistant" if n % 2 else "user", "content": text} for n, text in enumerate(said)]
         if dialect == "messages":
             return json.dumps({"max_tokens": 256, "system": LOREM, "messages": turns})
