@@ -11,6 +11,7 @@ from turnout.cli import (
     check,
     demo,
     economics,
+    evaluate,
     exits,
     importing,
     init,
@@ -49,6 +50,7 @@ app.command("economics")(economics.economics)
 app.command("import")(importing.import_)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
+app.command("evaluate")(evaluate.evaluate)
 app.add_typer(prices.app, name="prices")
 
 

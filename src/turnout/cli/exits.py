@@ -20,6 +20,19 @@ LEGEND = (
 )
 
 
+_EXTRAS = {
+    "psycopg": "postgres",
+    "redis": "redis",
+    "anthropic": "demo",
+    "openai": "demo",
+    "polars": "report",
+    "numpy": "report",
+    "scipy": "report",
+    "matplotlib": "report",
+}
+"""Which extra brings a package."""
+
+
 class CommandError(TurnoutError):
     """A command cannot do what was asked. `code`: its exit code. `step`: what the user can do next."""
 
@@ -61,13 +74,7 @@ def explained(error: Exception) -> tuple[str, int]:
         case FileNotFoundError() | PermissionError() | IsADirectoryError():
             return f"{error.filename}: {error.strerror}", USAGE
         case ModuleNotFoundError() if not str(error.name).startswith("turnout"):
-            extra = {
-                "psycopg": "postgres",
-                "redis": "redis",
-                "polars": "report",
-                "anthropic": "demo",
-                "openai": "demo",
-            }.get(str(error.name), "")
+            extra = _EXTRAS.get(str(error.name), "")
             package = f"'turnout[{extra}]'" if extra else str(error.name)
             return f"this needs {error.name}; pip install {package}", USAGE
     if type(error).__name__ == "Abort":

@@ -31,7 +31,7 @@ class Recorded(Struct, frozen=True):
 
 def conversations(path: Path) -> Iterator[Recorded]:
     """The conversations of a file (JSONL or JSONL.gz; `-` is stdin). Raises ConfigError with file and line."""
-    with _opened(path) as file:
+    with opened(path) as file:
         for line, text in enumerate(file):
             if not line:
                 text = text.removeprefix(codecs.BOM_UTF8)
@@ -91,7 +91,7 @@ def _informed(message: Message, known: dict[str, Any]) -> Message:
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSON Lines file, gzipped or not, as they stand."""
-    with _opened(path) as lines:
+    with opened(path) as lines:
         for line in lines:
             if line.strip():
                 yield msgspec.json.decode(line, type=dict[str, Any])
@@ -160,7 +160,7 @@ class Collections:
             if path is None:
                 raise ValueError(f"no {file}, {file}.jsonl or {file}.jsonl.gz in {self._folder}; say where it lies")
             wanted = self._wanted.get(file, set()) | {row}
-            with _opened(path) as lines:
+            with opened(path) as lines:
                 self._lines[file] = {i: line for i, line in enumerate(lines) if i in wanted}
         line = self._lines[file].get(row)
         if line is None:
@@ -176,7 +176,8 @@ class Collections:
         return None
 
 
-def _opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """A file of JSON lines to read, gzipped or not; `-` is stdin."""
     if str(path) == "-":
         return Path("/dev/stdin").open("rb")
     with path.open("rb") as probe:

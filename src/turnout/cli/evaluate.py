@@ -1,0 +1,150 @@
+"""`turnout evaluate`: whether routing between two models pays, from recorded outcomes."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from turnout.cli import options, output, progress
+from turnout.cli.exits import CommandError
+
+if TYPE_CHECKING:
+    from turnout.evaluate.arms import Arm
+    from turnout.evaluate.outcomes import Read
+    from turnout.evaluate.ranking import RankedPair
+
+
+def evaluate(
+    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="JSONL or JSONL.gz, one run of a task a line.")],
+    capable: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The capable model.")] = "",
+    efficient: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The efficient model.")] = "",
+    routed: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="Runs of a router between the two.")] = "",
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Rank all pairs of models instead.")] = False,
+    loss_weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[CATEGORY=]W", help="Gained tasks that one lost task outweighs; may be repeated."),
+    ] = None,
+    margin: Annotated[float, typer.Option(min=0.0, max=1.0, help="Success per task that may be given up.")] = 0.02,
+    by: Annotated[str, typer.Option(metavar="FIELD", help="Field with a task's category.")] = "",
+    resamples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples of the bootstrap.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at, one file.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say whether routing between two models pays, from recorded outcomes.
+
+    Baselines, oracle, quadrants, intervals, noise floor, frontier, and a verdict. Rows have task_id or query_id, model, success,
+    and where known harness, trial and cost_usd."""
+    weights = _weights(loss_weight or [])
+    if all_pairs:
+        if capable or efficient or routed or report:
+            raise CommandError("--all-pairs ranks every pair; leave out the models and --report")
+        _all_pairs(outcomes, by, as_json)
+        return
+    if not capable or not efficient:
+        raise CommandError("--capable and --efficient name the two models", step="or rank every pair with --all-pairs")
+    from turnout.evaluate.arms import Wanted
+    from turnout.evaluate.evaluation import Asked
+    from turnout.evaluate.evaluation import evaluate as compared
+    from turnout.evaluate.outcomes import read
+    from turnout.pricing import Prices
+
+    wanted = [Wanted(name) for name in (capable, efficient, routed) if name]
+    with progress.shown() as told:
+        found = read(outcomes, wanted, by, told)
+        arms = _arms(found, wanted)
+        asked = Asked(arms[0], arms[1], arms[2] if routed else None, margin, weights, resamples, seed)
+        result, units = compared(found, asked, Prices.load().rates, lambda done, of: told("bootstrap", done, of))
+    _check_weights(weights, {unit.category for unit in units})
+    if report is not None:
+        from turnout.evaluate.report import html
+
+        report.write_text(html(result, units), "utf-8")
+        output.say(f"wrote {report}")
+    if as_json:
+        output.emit(result)
+    else:
+        from turnout.cli import evaluated
+
+        evaluated.print_evaluation(result)
+
+
+def _arms(found: "Read", wanted: "list[Any]") -> "list[Arm]":
+    arms = [one.among(found.arms) for one in wanted]
+    if len(set(arms)) < len(arms):
+        raise CommandError(f"{arms[0]} is named twice; there is nothing to compare")
+    return arms
+
+
+def _weights(given: list[str]) -> dict[str, float]:
+    """Weights of lost tasks by category, "" = all others. Raises CommandError."""
+    weights: dict[str, float] = {}
+    for text in given:
+        name, is_named, number = text.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        if not 0 <= weight < math.inf or (is_named and not name):
+            raise CommandError(f"--loss-weight {text}: expected W or CATEGORY=W, W a number of 0 or more")
+        weights[name] = weight
+    return weights
+
+
+def _check_weights(weights: dict[str, float], categories: set[str]) -> None:
+    unknown = sorted(set(weights) - categories - {""})
+    if unknown:
+        known = ", ".join(sorted(filter(None, categories))[:20]) or "none"
+        raise CommandError(f"--loss-weight: no task is of category {', '.join(unknown)}; there are: {known}")
+
+
+def _all_pairs(outcomes: Path, by: str, as_json: bool) -> None:
+    from turnout.evaluate.outcomes import read
+    from turnout.evaluate.ranking import LEAST_TASKS, rank
+
+    with progress.shown() as told:
+        found = read(outcomes, None, by, told)
+        ranked = rank(found.outcomes, lambda done, of: told("comparing pairs", done, of))
+    if as_json:
+        counts = {"rows": found.rows, "damaged": found.damaged, "unknown_success": found.unknown_success}
+        output.emit({"outcomes": found.file, **counts, "arms": len(found.arms), "pairs": ranked})
+        return
+    if not ranked:
+        raise CommandError(f"{outcomes}: no two of {len(found.arms)} models share {LEAST_TASKS} tasks")
+    _print_ranking(ranked, found)
+
+
+def _print_ranking(ranked: "list[RankedPair]", found: "Read") -> None:
+    from turnout.evaluate.quadrants import DEFINITIONS
+    from turnout.evaluate.words import counted_words
+
+    table = output.table(
+        "capable", "efficient", "n", "capable", "efficient", "oracle", "headroom", "noise", "price gap", "saving"
+    )
+    for one in ranked[:SHOWN]:
+        table.row(
+            str(one.capable),
+            str(one.efficient),
+            str(one.n),
+            *(f"{share:.1%}" for share in (one.success_capable, one.success_efficient, one.success_oracle)),
+            f"{one.headroom * 100:+.1f}",
+            "no control" if one.noise is None else f"{one.noise * 100:.1f}",
+            "unknown" if one.price_gap is None else f"{one.price_gap:.1f} x",
+            "unknown" if one.saving is None else f"{one.saving:.0%}",
+        )
+    table.print()
+    if len(ranked) > SHOWN:
+        output.emit_text(f"{len(ranked) - SHOWN} more pairs: --json lists all")
+    output.emit_text(
+        "headroom: success of the oracle above the better model, in points; noise: what an oracle would gain from two runs "
+        "of that "
+        f"one model; saving: of the better model's cost, by the oracle. Oracle: {DEFINITIONS['oracle']}."
+    )
+    output.emit_text(counted_words(found.rows, found.damaged, found.unknown_success))
+
+
+SHOWN = 30
+"""Pairs that are printed."""

@@ -1,0 +1,136 @@
+"""Plots of a comparison as SVG text to put into a page. Needs matplotlib."""
+
+import io
+from collections.abc import Sequence
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from turnout.evaluate.evaluation import Evaluation
+from turnout.evaluate.pairing import Unit
+from turnout.evaluate.quadrants import QUADRANTS, oracle
+from turnout.evaluate.words import ARMS, dollars
+
+COLOURS = {
+    "capable": "#7b3fa0",
+    "efficient": "#1b7f4d",
+    "routed": "#c2410c",
+    "oracle": "#1d4ed8",
+    "random_mix": "#6b7280",
+}
+_OTHER = "#9ca3af"
+_QUADRANT_COLOURS = {"SAFE": "#1b7f4d", "LOSS": "#b91c1c", "RESCUE": "#1d4ed8", "HARD": "#6b7280"}
+
+
+def frontier_plot(found: Evaluation) -> str:
+    """Success against cost per unit, with the line of random mixes and the frontier; "" without costs."""
+    if found.frontier is None:
+        return ""
+    figure, axes = _blank(7.2, 4.2)
+    (cheap, low), (dear, high) = found.frontier.mix
+    axes.plot(
+        [cheap, dear], [low, high], "--", color=COLOURS["random_mix"], linewidth=1, label="random mixes", zorder=1
+    )
+    best = [point for point in found.frontier.points if point.on_frontier]
+    axes.step(
+        [p.cost_usd for p in best], [p.success for p in best], where="post", color="#bfdbfe", linewidth=1.5, zorder=0
+    )
+    restarts = [point for point in found.frontier.points if point.name.startswith("restart")]
+    if restarts:
+        label = "restart after N steps, simulated"
+        axes.plot([p.cost_usd for p in restarts], [p.success for p in restarts], ".", color=_OTHER, label=label)
+    for point in found.frontier.points:
+        if point in restarts or point.name == "random_mix":
+            continue
+        axes.plot(point.cost_usd, point.success, "o", color=COLOURS.get(point.name, _OTHER), markersize=7)
+        said = ARMS.get(point.name, point.name)
+        axes.annotate(
+            said,
+            (point.cost_usd, point.success),
+            xytext=(7, 5 if point.name not in ("capable", "efficient") else -12),
+            textcoords="offset points",
+            fontsize=9,
+        )
+    axes.set_xlabel("USD per unit")
+    axes.set_ylabel("success")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %"))
+    axes.margins(x=0.18, y=0.12)
+    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    return _svg(figure, "frontier")
+
+
+def waterfall_plot(found: Evaluation) -> str:
+    """From the cost of capable-only to that of the routed run (else the oracle), by what each set of units saves; "" without
+    costs."""
+    if not found.n_cost:
+        return ""
+    end = "routed" if "routed" in found.spent_usd else "oracle"
+    start, stop = found.spent_usd["capable"], found.spent_usd[end]
+    figure, axes = _blank(7.2, 3.4)
+    level = sum(start.values())
+    bars: list[tuple[str, float, float, str]] = [(ARMS["capable"], 0.0, level, COLOURS["capable"])]
+    for name in QUADRANTS:
+        change = stop[name] - start[name]
+        bars.append((name, min(level, level + change), abs(change), _QUADRANT_COLOURS[name]))
+        level += change
+    bars.append((ARMS[end], 0.0, level, COLOURS[end]))
+    bars.append((ARMS["efficient"], 0.0, sum(found.spent_usd["efficient"].values()), COLOURS["efficient"]))
+    changes: dict[str, float] = {name: stop[name] - start[name] for name in QUADRANTS}
+    for place, (label, bottom, height, colour) in enumerate(bars):
+        axes.bar(place, height, bottom=bottom, color=colour, width=0.65)
+        said = f"{'-' if changes[label] < 0 else '+'}{dollars(height)}" if label in changes else dollars(height)
+        axes.annotate(
+            said, (place, bottom + height), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8
+        )
+    axes.set_xticks(range(len(bars)), [name for name, *_ in bars], fontsize=9)
+    axes.set_ylabel(f"USD, {found.n_cost} units")
+    axes.margins(y=0.12)
+    return _svg(figure, "waterfall")
+
+
+def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
+    """Which share of units costs more than so much, on logarithmic axes; "" without costs."""
+    costs = {
+        "capable": [unit.capable.cost_usd for unit in units],
+        "efficient": [unit.efficient.cost_usd for unit in units],
+        "oracle": [oracle(unit).cost_usd for unit in units],
+        "routed": [unit.routed.cost_usd for unit in units if unit.routed is not None],
+    }
+    figure, axes = _blank(7.2, 3.4)
+    drawn = 0
+    for name, values in costs.items():
+        known = sorted((value for value in values if value), reverse=True)
+        if known and found.n_cost:
+            shares = [(rank + 1) / len(known) for rank in range(len(known))]
+            axes.step(known, shares, where="post", color=COLOURS[name], label=f"{ARMS[name]} ({len(known)} runs)")
+            drawn += 1
+    if not drawn:
+        return ""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("USD")
+    axes.set_ylabel("share of units that cost more")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.2%}" if share < 0.01 else f"{share:.0%}"))
+    axes.legend(frameon=False, fontsize=8)
+    return _svg(figure, "tails")
+
+
+def _blank(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#eeeeee")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _svg(figure: Figure, salt: str) -> str:
+    """The figure as an `svg` element; the same figure gives the same text."""
+    text = io.StringIO()
+    # Letters stay letters (smaller, searchable), and ids differ between the plots of a page.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "svg.id": salt}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,311 @@
+"""One HTML file that shows a comparison: the verdict first, then every figure with the rows it was made from.
+
+The file loads nothing from elsewhere. Its block of data (`<script id="rows">`) holds every unit with the lines of the
+outcome file its runs stand in; figures are links that show the rows behind them. Needs matplotlib.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+import msgspec
+
+from turnout.evaluate.baselines import Baseline, is_costed
+from turnout.evaluate.evaluation import Category, Evaluation
+from turnout.evaluate.outcomes import Outcome
+from turnout.evaluate.pairing import Unit
+from turnout.evaluate.plots import frontier_plot, tails_plot, waterfall_plot
+from turnout.evaluate.quadrants import oracle, quadrant
+from turnout.evaluate.statistics import Interval
+from turnout.evaluate.words import ARMS, arms_of, counted_words, dollars, percent, points
+
+COLUMNS = (
+    "unit", "task", "trial", "category", "quadrant", "costed", "oracle",
+    "capable line", "capable success", "capable USD",
+    "efficient line", "efficient success", "efficient USD",
+    "routed line", "routed success", "routed USD",
+)  # fmt: skip
+"""Of the rows in the block of data. `oracle`: whose run it takes. Lines count from 1 in the outcome file."""
+
+_TONES = {"pays": "good", "does not pay": "bad", "not enough data": "open"}
+_HOLDS = {True: "yes", False: "no", None: "open"}
+
+
+def html(found: Evaluation, units: Sequence[Unit]) -> str:
+    """The page, complete."""
+    template = Template(files("turnout.evaluate").joinpath("report.html").read_text("utf-8"))
+    return template.substitute(
+        title=escape(f"Does routing pay? {' and '.join(arm.model for arm in found.arms.values())}"),
+        tone=_TONES[found.decision.answer],
+        verdict=escape(found.verdict),
+        who=_who(found),
+        tiles=_tiles(found),
+        frontier=frontier_plot(found) or _absent("No frontier: no unit has a known cost for every arm."),
+        frontier_caption=_frontier_caption(found),
+        quadrants=_quadrants(found),
+        baselines=_baselines(found),
+        waterfall=waterfall_plot(found) or _absent("No costs, no waterfall."),
+        tails=tails_plot(found, units) or _absent("No costs, no tails."),
+        tails_table=_tails(found),
+        categories=_categories(found.categories),
+        criteria=_criteria(found),
+        tests=_tests(found),
+        notes=_listed(found.notes),
+        definitions=_definitions(found),
+        counted=_counted(found),
+        rows=_data(units),
+    )
+
+
+def _who(found: Evaluation) -> str:
+    arms = " · ".join(f"<b>{name}</b> {escape(str(arm))}" for name, arm in found.arms.items())
+    units, costed = _link(f"{found.n} units", "all"), _link(str(found.n_cost), "costed")
+    return f"{arms}<br>{units} of {found.n_tasks} tasks; costs known for {costed}"
+
+
+def _tiles(found: Evaluation) -> str:
+    shown = [name for name in ("capable", "efficient", "routed", "oracle") if getattr(found, name) is not None]
+    return "".join(_tile(ARMS[name], getattr(found, name)) for name in shown)
+
+
+def _tile(name: str, one: Baseline) -> str:
+    cost = one.cost_usd
+    success = "unknown" if one.success.value is None else f"{one.success.value:.1%}"
+    return (
+        f"<div class=tile><h3>{escape(name)}</h3><p class=big>{_link(success, 'all')}</p><p "
+        f"class=range>{_bounds(one.success)} succeed</p>"
+        f"<p class=big>{_link(dollars(cost.value), 'costed')}</p><p class=range>a unit; {dollars(cost.per_completed.value)} "
+        "a completed one</p></div>"
+    )
+
+
+def _bounds(figure: Interval) -> str:
+    if figure.low is None or figure.high is None:
+        return ""
+    return f"{figure.low * 100:.1f} to {figure.high * 100:.1f} %"
+
+
+def _frontier_caption(found: Evaluation) -> str:
+    if found.frontier is None:
+        return ""
+    said = f"n = {found.frontier.n} units whose costs are known for every arm. Oracles know outcomes beforehand; no router does."
+    if found.restarts.arms:
+        said += f" {found.restarts.assumption[0].upper()}{found.restarts.assumption[1:]}; {found.restarts.weak_cost}."
+    return escape(said)
+
+
+def _quadrants(found: Evaluation) -> str:
+    def cell(name: str, said: str) -> str:
+        count = found.quadrants[name]  # type: ignore[index]  # one of the four
+        own = [
+            f"{arm} against itself {percent(getattr(one, name))}"
+            for arm in ("capable", "efficient")
+            if (one := getattr(found.control, arm, None)) is not None
+        ]
+        return (
+            f"<td class={name}><b>{name}</b><p class=big>{_link(str(count), name)}</p><p "
+            f"class=range>{percent(found.quadrant_shares[name])}"
+            f"<br>{said}<br>{'<br>'.join(own) or 'no control'}</p></td>"
+        )
+
+    return (
+        "<table class=matrix><tr><td></td><th>efficient succeeds<th>efficient fails</tr>"
+        f"<tr><th>capable succeeds</th>{cell('SAFE', 'both succeed')}{cell('LOSS', 'a downgrade loses')}</tr>"
+        f"<tr><th>capable fails</th>{cell('RESCUE', 'the cheaper one rescues')}{cell('HARD', 'both fail')}</tr></table>"
+    )
+
+
+def _baselines(found: Evaluation) -> str:
+    heads = (
+        "",
+        "success",
+        "USD a unit",
+        "USD a completed one",
+        "USD in all",
+        "efficient share",
+        "risk, points",
+        "assumption",
+    )
+    rows = []
+    for name, one in arms_of(found).items():
+        cost, done = one.cost_usd, one.cost_usd.per_completed
+        rows.append(
+            (
+                escape(name),
+                _link(percent(one.success), "all"),
+                _link(dollars(cost.value, cost.low, cost.high), "costed"),
+                _link(dollars(done.value, done.low, done.high), "costed"),
+                _link(dollars(cost.total.value, cost.total.low, cost.total.high), "costed"),
+                percent(one.efficient_share),
+                points(one.risk).replace(" points", ""),
+                escape(one.assumption or "simulated, see the caption above"),
+            )
+        )
+    weights = ", ".join(
+        f"{weight:g} ({escape(name or 'all others')})" for name, weight in found.method.loss_weights.items()
+    )
+    said = f"<p>Risk: tasks lost against the capable model, weighted {weights}, less tasks gained.</p>"
+    return _table(heads, rows) + said
+
+
+def _tails(found: Evaluation) -> str:
+    heads = ("", "P50", "P90", "P95", "max", "mean", "mean without the dearest 1 %", "their share")
+    rows = []
+    for name, one in arms_of(found).items():
+        tails = one.cost_usd.tails
+        if tails is not None:
+            money = (tails.p50, tails.p90, tails.p95, tails.max, one.cost_usd.value, tails.mean_without)
+            share = "" if tails.dearest_share is None else f"{tails.dearest_share:.1%} ({tails.dearest} units)"
+            rows.append((escape(name), *(_link(dollars(value), "costed") for value in money), share))
+    return _table(heads, rows)
+
+
+def _categories(categories: Sequence[Category]) -> str:
+    if not categories:
+        return _absent("The rows name no categories, or only one.")
+    arms = [name for name in ("capable", "efficient", "routed", "oracle") if name in categories[0].arms]
+    heads = (
+        "category",
+        "units",
+        *arms,
+        "SAFE",
+        "LOSS",
+        "RESCUE",
+        "HARD",
+        *(f"USD {name}" for name in arms),
+        "loss weight",
+    )
+    rows = []
+    for one in categories:
+        shown = f"category {one.name}"
+        rows.append(
+            (
+                escape(one.name or "(none)"),
+                _link(str(one.n), shown),
+                *(percent(one.arms[name].success) for name in arms),
+                *(_link(str(count), f"{name} {one.name}") for name, count in one.quadrants.items()),
+                *(dollars(one.arms[name].cost_usd.value) for name in arms),
+                f"{one.loss_weight:g}",
+            )
+        )
+    return _table(heads, rows)
+
+
+def _criteria(found: Evaluation) -> str:
+    heads = ("criterion", "has to be below", "difference", "holds", "tasks needed")
+    rows = [
+        (
+            escape(one.name),
+            f"{one.bound:g}",
+            str(one.difference),
+            _HOLDS[one.holds],
+            "" if one.tasks_needed is None else f"{one.tasks_needed:,}",
+        )
+        for one in found.decision.criteria
+    ]
+    return _table(heads, rows) + f"<p>{escape(found.decision.power)}.</p>"
+
+
+def _tests(found: Evaluation) -> str:
+    one = found.tests.mcnemar
+    lines = [
+        f"Capable above efficient: {points(found.success_difference)}; oracle above the better model: {points(found.headroom)}.",
+    ]
+    if one.p is not None and found.tests.sign_flip_p is not None:
+        lines.append(
+            f"{one.name}: p = {one.p:.3g} ({one.only_first} tasks only by capable, {one.only_second} only by efficient, "
+            f"{one.pairs} tasks, first trials). Sign-flip permutation over tasks: p = {found.tests.sign_flip_p:.3g}."
+        )
+    if found.control is None:
+        lines.append("No control: no model tried a task twice.")
+    elif found.control.headroom_beyond_noise is not None:
+        lines.append(
+            "Oracle above the better model, less what it would gain from two runs of that model: "
+            f"{found.control.headroom_beyond_noise * 100:+.1f} points."
+        )
+    if found.gap_closed is not None:
+        closed = found.gap_closed
+        lines.append(
+            f"Of the way to the oracle: success {percent(closed.success)} from the better model, "
+            f"{percent(closed.success_from_mix)} "
+            f"from the random mix; cost {percent(closed.cost)} from capable-only. Judges: {percent(found.judge_share)} of "
+            f"the cost."
+        )
+    for policy in found.off_policy or ():
+        if policy.refused or policy.success is None:
+            lines.append(f"Off-policy, {policy.policy}: refused, {policy.refused}.")
+        else:
+            success = policy.success
+            lines.append(
+                f"Off-policy, {policy.policy}, {policy.runs} logged runs: success IPS {percent(success.ips)}, doubly robust "
+                f"{percent(success.doubly_robust)}."
+            )
+    return _listed(lines)
+
+
+def _definitions(found: Evaluation) -> str:
+    method = found.method
+    pairs = {
+        **found.definitions,
+        "intervals": f"{method.intervals}; {method.resamples:,} resamples, seed {method.seed}",
+        "pairing": method.pairing,
+        "percentiles": method.percentiles,
+    }
+    return "<dl>" + "".join(f"<dt>{escape(name)}<dd>{escape(said)}" for name, said in pairs.items()) + "</dl>"
+
+
+def _counted(found: Evaluation) -> str:
+    counted = found.counted
+    lines = [f"{counted.file}: {counted_words(counted.rows, counted.damaged, counted.unknown_success)}"]
+    lines += [f"line {line}: {reason}" for line, reason in counted.damaged_lines]
+    lines += [f"{count} runs of {arm} without a partner" for arm, count in counted.left_over.items() if count]
+    lines += [
+        f"{count} runs of {name} whose cost is not known" for name, count in counted.unknown_cost.items() if count
+    ]
+    if counted.repeated:
+        lines.append(f"{counted.repeated} runs that repeat task, trial and arm of an earlier line")
+    return _listed(lines)
+
+
+def _data(units: Iterable[Unit]) -> str:
+    rows = [
+        (
+            unit.number,
+            unit.task,
+            unit.trial,
+            unit.category,
+            quadrant(unit),
+            is_costed(unit),
+            "capable" if oracle(unit) is unit.capable else "efficient",
+            *_run(unit.capable),
+            *_run(unit.efficient),
+            *_run(unit.routed),
+        )
+        for unit in units
+    ]
+    # No text of a row may end the block it stands in.
+    return msgspec.json.encode({"columns": COLUMNS, "rows": rows}).decode().replace("<", "\\u003c")
+
+
+def _run(run: Outcome | None) -> tuple[int | None, bool | None, float | None]:
+    return (None, None, None) if run is None else (run.line, run.success, run.cost_usd)
+
+
+def _link(said: str, rows: str) -> str:
+    """A figure that shows the rows it was made from: `all`, `costed`, a set, `category NAME`, or a set and a category."""
+    return f'<a href="#explorer" data-rows="{escape(rows)}">{escape(said)}</a>'
+
+
+def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(one)}" for one in heads)
+    body = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in rows)
+    return f"<div class=wide><table><tr>{head}{body}</table></div>"
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}" for line in lines) + "</ul>"
+
+
+def _absent(said: str) -> str:
+    return f"<p class=absent>{escape(said)}</p>"

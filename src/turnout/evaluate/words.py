@@ -1,0 +1,58 @@
+"""How figures of a comparison read: shares, points, dollars, and the names of ways to choose. Pure."""
+
+from typing import TYPE_CHECKING
+
+from turnout.evaluate.statistics import Interval
+
+if TYPE_CHECKING:
+    from turnout.evaluate.baselines import Baseline
+    from turnout.evaluate.evaluation import Evaluation
+
+ARMS = {
+    "capable": "capable only",
+    "efficient": "efficient only",
+    "random_mix": "random mix",
+    "routed": "routed",
+    "cascade": "efficient first, perfect verifier",
+    "held_out": "by other trials and category",
+    "oracle_by_rate": "oracle by success rate",
+    "oracle": "oracle",
+}
+"""Ways of choosing, as people read them, in the order they are shown."""
+
+
+def counted_words(rows: int, damaged: int, unknown: int) -> str:
+    """What was read, and what of it could not be used."""
+    return f"{rows:,} rows read; {damaged:,} damaged, {unknown:,} of unknown success: left out"
+
+
+def percent(figure: Interval) -> str:
+    """A share with its interval."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return "unknown"
+    return f"{figure.value:.1%} [{figure.low * 100:.1f} {figure.high * 100:.1f}]"
+
+
+def points(figure: Interval) -> str:
+    """A difference of shares in percentage points."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return "unknown"
+    return f"{figure.value * 100:+.1f} points [{figure.low * 100:+.1f} {figure.high * 100:+.1f}]"
+
+
+def dollars(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """An amount to three digits, with its interval where there is one."""
+    if value is None:
+        return "unknown"
+    bounds = f" [{_digits(low)} {_digits(high)}]" if low is not None and high is not None else ""
+    return f"${_digits(value)}{bounds}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"
+
+
+def arms_of(found: "Evaluation") -> "dict[str, Baseline]":
+    """The ways of choosing that there are figures of, restarts last."""
+    made = {said: one for name, said in ARMS.items() if (one := getattr(found, name)) is not None}
+    return made | {f"restart after {step} steps": one for step, one in found.restarts.arms.items()}

@@ -1,0 +1,135 @@
+"""Intervals, paired tests and the number of tasks needed: worked by hand, seeded, symmetric."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnout.evaluate.scores import wilson
+from turnout.evaluate.statistics import Sums, mcnemar, resample, sign_flip, tails, tasks_needed
+
+PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
+
+
+def test_a_ratio_is_that_of_the_sums() -> None:
+    sums = Sums(["a", "a", "b"], {"top": [1, 0, 1], "bottom": [1, 1, 1]}, 500)
+    found = sums.ratio("top", "bottom")
+    assert found.value == pytest.approx(2 / 3)
+    # Task a gives 1/2, task b gives 1: nothing drawn from them is outside.
+    assert (found.low, found.high) == (0.5, 1.0)
+    assert sums.tasks == 2
+
+
+def test_columns_may_be_weighted_and_added() -> None:
+    sums = Sums(["a", "b"], {"x": [3, 1], "y": [1, 1], "n": [1, 1]}, 200)
+    assert sums.ratio({"x": 1, "y": -1}, "n").value == 1.0
+    assert sums.ratio({"x": 0.5}, {"x": 1, "y": 1}).value == pytest.approx(2 / 6)
+
+
+def test_trials_of_a_task_are_drawn_together() -> None:
+    # Ten tasks of ten trials that agree are worth no more than ten tasks of one.
+    once = Sums([str(i) for i in range(10)], {"s": [i % 2 for i in range(10)], "n": [1] * 10}, 2000)
+    tenfold = Sums(
+        [str(i) for i in range(10) for _ in range(10)],
+        {"s": [i % 2 for i in range(10) for _ in range(10)], "n": [1] * 100},
+        2000,
+    )
+    assert once.share("s", "n") == tenfold.share("s", "n")
+
+
+def test_the_interval_is_that_of_the_binomial_where_it_is_known() -> None:
+    n, share = 400, 0.3
+    sums = Sums([str(i) for i in range(n)], {"s": [float(i < n * share) for i in range(n)], "n": [1.0] * n}, 4000)
+    found = sums.share("s", "n")
+    half = 1.96 * math.sqrt(share * (1 - share) / n)
+    assert found.low == pytest.approx(share - half, abs=0.006)
+    assert found.high == pytest.approx(share + half, abs=0.006)
+    assert sums.spread("s", "n") == pytest.approx(half / 1.96, rel=0.06)
+
+
+def test_a_share_of_none_or_all_has_wilsons_interval_over_tasks() -> None:
+    sums = Sums(["a", "a", "b", "c"], {"s": [0] * 4, "n": [1] * 4}, 100)
+    found = sums.share("s", "n")
+    assert (found.value, found.low, found.high) == (0.0, *wilson(0, 3))
+
+
+def test_nothing_counted_is_unknown() -> None:
+    sums = Sums([], {"s": [], "n": []}, 100)
+    assert sums.ratio("s", "n").value is None
+    assert sums.tasks == 0
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_does_not() -> None:
+    columns = {"s": [float(i % 3) for i in range(30)], "n": [1.0] * 30}
+    tasks = [str(i) for i in range(30)]
+    first, again, other = (Sums(tasks, columns, 300, seed).ratio("s", "n") for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_progress_is_told_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    resample(Sums(["a", "b"], {"n": [1, 1]}, 100).by_task, 300, 1, lambda done, of: seen.append((done, of)))
+    assert seen == [(100, 300), (200, 300), (300, 300)]
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=12))
+def test_a_figure_lies_in_its_interval(values: list[float]) -> None:
+    sums = Sums([str(i) for i in range(len(values))], {"x": values, "n": [1.0] * len(values)}, 200)
+    found = sums.ratio("x", "n")
+    assert found.low is not None
+    assert found.high is not None
+    assert found.value is not None
+    assert found.low <= found.value <= found.high
+
+
+def test_mcnemar_is_the_binomial_of_the_pairs_that_differ() -> None:
+    # 1 against 5: 2 (C(6,0) + C(6,1)) / 2^6 = 14/64.
+    pairs = [(True, False)] + [(False, True)] * 5 + [(True, True)] * 9 + [(False, False)] * 4
+    found = mcnemar(pairs)
+    assert found.p == pytest.approx(14 / 64)
+    assert (found.pairs, found.only_first, found.only_second) == (19, 1, 5)
+
+
+@given(PAIRS)
+def test_mcnemar_is_symmetric(pairs: list[tuple[bool, bool]]) -> None:
+    assert mcnemar(pairs).p == mcnemar([(b, a) for a, b in pairs]).p
+
+
+def test_pairs_that_never_differ_show_nothing() -> None:
+    assert mcnemar([(True, True)]).p == 1.0
+    assert mcnemar([]).p is None
+
+
+def test_the_sign_flip_test_nears_its_exact_value() -> None:
+    # Five tasks that all differ by as much in one direction: 2 of 32 sign patterns are as extreme.
+    assert sign_flip([0.2] * 5, 20_000) == pytest.approx(2 / 32, abs=0.006)
+    assert sign_flip([0.0, 0.0]) == 1.0
+    assert sign_flip([]) is None
+
+
+@given(st.lists(st.integers(-4, 4), max_size=15))
+def test_the_sign_flip_test_is_symmetric(differences: list[int]) -> None:
+    values = [d / 4 for d in differences]
+    assert sign_flip(values, 500) == sign_flip([-d for d in values], 500)
+
+
+def test_the_tasks_needed_follow_the_formula() -> None:
+    # (1.95996 + 0.84162)^2 = 7.8489; 100 tasks x 7.8489 x (0.02 / 0.05)^2 = 125.58.
+    assert tasks_needed(100, 0.05, 0.02) == 126
+    assert tasks_needed(100, -0.05, 0.02) == 126
+    assert tasks_needed(100, 0.0, 0.02) is None
+    assert tasks_needed(100, 0.05, 0.0) is None
+    assert tasks_needed(100, 0.05, math.nan) is None
+
+
+def test_tails_are_percentiles_and_the_dearest() -> None:
+    found = tails([float(i) for i in range(101)])
+    assert found is not None
+    assert (found.p50, found.p90, found.p95, found.max) == (50.0, 90.0, 95.0, 100.0)
+    # 1 % of 101 units, rounded up: the two dearest.
+    assert found.dearest == 2
+    assert found.dearest_share == pytest.approx(199 / 5050)
+    assert found.mean_without == pytest.approx(sum(range(99)) / 99)
+    assert tails([]) is None
