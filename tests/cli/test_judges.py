@@ -42,9 +42,9 @@ def test_judges_are_shown_with_votes_outcomes_failures_and_cost(
         "asked 5 times, not asked 0, no verdict 1 (parse_error 1)",
         "votes to move up: 2 of 4, 0.50 [0.15 0.85]",
         "consecutive votes: 2 in a row 1 x",
-        "moved up 1 turns; 1 later turns of the route were held up",
+        "moved up 1 turn; a latch kept 1 later turn of the route up",
         "precision of votes: none; recall: 0 of 1, 0.00 [0.00 0.79]",
-        "over 1 lanes with a known outcome that the cheap model served to the end; 1 more were taken over",
+        "over 1 lane with a known outcome that the cheap model served to the end; 1 more taken over",
         "cost $0.0055, 41.7% of the route's $0.0132",
         "a verdict takes",
     ):
@@ -57,7 +57,7 @@ def test_judges_are_shown_with_votes_outcomes_failures_and_cost(
     assert one["streaks"] == {"2": 1}
     assert one["share_of_cost"] == pytest.approx(5 / 12)
     assert run(["judges", "--route", "direct"]) == 0
-    assert capsys.readouterr().err == "no turns are recorded yet\n"
+    assert capsys.readouterr().err == "no turns of route `direct` are recorded\n"
 
 
 def test_the_turn_that_escalates_shows_three_calls_one_latch_and_a_negative_saving(
@@ -77,6 +77,7 @@ def test_the_turn_that_escalates_shows_three_calls_one_latch_and_a_negative_savi
     assert run(["why", latched["id"], "--config", "turnout.toml"]) == 0
     out = capsys.readouterr().out
     for part in (
+        "* strong (strong): $0.0011",
         "calls: 3, $0.0033",
         "draft weak (weak), $0.0011, 1000 in (0 cached), 100 out",
         "judge both (both), $0.0011",
@@ -108,7 +109,7 @@ def test_economics_of_a_recorded_route_say_that_it_did_not_pay(
         "6 turns, 5 judged",
         "This judge cannot pay: the strong model is not dearer than the weak one",
         "judges cost $0.0055, 41.7% of the route's $0.0132",
-        "1 weak replies were thrown away, $0.0011",
+        "1 weak reply thrown away, $0.0011",
         "cost $0.0066 more than the strong model alone: $0.0132 instead of $0.0066 over 6 turns",
         "assumed: ",
     ):
@@ -118,6 +119,22 @@ def test_economics_of_a_recorded_route_say_that_it_did_not_pay(
     assert told["saved_usd"] == pytest.approx(-0.0066)
     assert (told["economics"]["pays"], told["economics"]["break_even"]) == (False, None)
     assert (told["kept"]["hits"], told["kept"]["of"]) == (4, 5)
+
+
+def test_a_target_that_only_judges_is_no_option_of_a_turn(judged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", "last", "--json", "--config", "turnout.toml"]) == 0
+    assert [option["target"] for option in json.loads(capsys.readouterr().out)["prices"]] == ["weak", "strong"]
+
+
+def test_economics_of_a_route_without_a_judge_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with gateway(Judge(), tmp_path) as served:
+        assert ask(served, "direct")[0] == 200
+        served.settled()
+    assert run(["economics", "direct"]) == 0
+    assert "1 turn, none of them judged" in capsys.readouterr().out
 
 
 def test_economics_of_given_prices(capsys: pytest.CaptureFixture[str]) -> None:

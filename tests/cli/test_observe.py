@@ -179,7 +179,7 @@ def test_figures_come_apart_by_a_field(tmp_path: Path, capsys: pytest.CaptureFix
         "(none)": (0, 1), "blue": (2, 0), "red": (1, 0),
     }  # fmt: skip
     assert run(["observe", "--labels", file, "--by", "team"]) == 0
-    assert f"{file}, team red: 1 results" in capsys.readouterr().out
+    assert f"{file}, team red: 1 result" in capsys.readouterr().out
     assert run(["observe", "--labels", file, "--where", "team=blue", "--json"]) == 0
     (told,) = printed(capsys)
     assert (told["results"], told["window_count"]) == (2, 0)

@@ -113,7 +113,7 @@ def test_windows_hold_exactly_the_labelled_calls_across_user_turns(tmp_path: Pat
     [
         ("{", "labels.jsonl:1:"),
         ({"file": "sessions", "row": 1, "message_index": 2}, "labels nothing"),
-        ({"file": "sessions", "row": 1, "message_index": 2, "error_class": "bad"}, "error_class"),
+        ({"file": "sessions", "row": 1, "message_index": 2, "error_class": "bad"}, "error_class`; one of: none, "),
         ({"file": "sessions", "row": 1, "error_class": "none"}, "`message_index` is missing"),
         ({"file": "sessions", "row": 1, "message_index": 1, "error_class": "none"}, "no tool result in message 1"),
         ({"file": "sessions", "row": 1, "message_index": 99, "error_class": "none"}, "no tool result in message 99"),

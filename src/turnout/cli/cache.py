@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from turnout.cli import options, output
-from turnout.cli.records import Records
+from turnout.cli.records import Records, none_of
 
 if TYPE_CHECKING:
     from turnout.ledger.trace import TurnRecord
@@ -90,6 +90,9 @@ def cache(
     if as_json:
         found = own_remaining(turns, now)
         output.emit({"turns": len(turns), "lanes": lanes, "remaining": _expected(found)})
+        return
+    if not turns:
+        output.say(none_of(route, session))
         return
     if not lanes:
         output.say(

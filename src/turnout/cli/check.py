@@ -53,7 +53,7 @@ def check(
             if show:
                 output.emit_text(_shown(effective(config)))
         digest = f", digest {config.digest}" if config else ""
-        output.emit_text(f"{file}: {_count(errors, 'error')}, {_count(warnings, 'warning')}{digest}")
+        output.emit_text(f"{file}: {output.count(errors, 'error')}, {output.count(warnings, 'warning')}{digest}")
     if errors:
         raise typer.Exit(exits.USAGE)
     if warnings and strict:
@@ -80,7 +80,3 @@ def _shown(tree: dict[str, Any]) -> str:
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(tree), indent=2).decode()
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

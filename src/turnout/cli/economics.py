@@ -78,13 +78,16 @@ def _from_prices(route: str, given: tuple[float | None, float | None, float | No
 
 
 def _strong(route: str, turns: "list[TurnRecord]", config: "Config | None") -> "tuple[str, Rates | None]":
-    """The target that takes over on this route, and its rates: by the configuration, else the one that did take over."""
+    """The target that takes over or reviews on this route, and its rates: by the configuration, else the one that took over."""
     from turnout.gateway.facts import rates_of
     from turnout.pricing import Prices
+    from turnout.routing import Advisor, ByAgent
 
     known = config.routes.get(route) if config is not None else None
     if config is not None and known is not None:
-        return known.falls_to, rates_of(config.targets[known.falls_to], config, Prices.load())
+        router = known.router.main if isinstance(known.router, ByAgent) else known.router
+        strong = router.advisor if isinstance(router, Advisor) else known.falls_to
+        return strong, rates_of(config.targets[strong], config, Prices.load())
     took = (
         t for t in turns if t.why is not None and (t.why.source == "latch" or t.why.rule in ("latched", "escalated"))
     )
@@ -141,7 +144,9 @@ def verdict(found: "Economics") -> list[str]:
 
 
 def _recorded(found: "Recorded") -> list[str]:
-    lines = [f"{found.turns} turns, {found.judged} judged" + _left_out(found)]
+    if not found.judged and not found.left_out:
+        return [f"{output.count(found.turns, 'turn')}, none of them judged: there was no judge to pay for"]
+    lines = [f"{output.count(found.turns, 'turn')}, {found.judged} judged" + _left_out(found)]
     if found.economics is None:
         lines.append(
             "no break-even: no judged turn with known costs, or no price of the strong model; "
@@ -160,14 +165,20 @@ def _recorded(found: "Recorded") -> list[str]:
         share = f", {found.judge_share:.1%} of the route's {output.usd(found.route_usd)}" if found.judge_share else ""
         lines.append(f"judges cost {output.usd(found.judge_usd)}{share}")
     if found.discarded:
-        lines.append(f"{found.discarded} weak replies were thrown away, {output.usd(found.discarded_usd)}")
+        lines.append(
+            f"{output.count(found.discarded, 'weak reply', 'weak replies')} thrown away, {output.usd(found.discarded_usd)}"
+        )
     if found.saved_usd is not None and found.alone_usd is not None:
         less = found.saved_usd >= 0
         said = f"saved {output.usd(found.saved_usd)}" if less else f"cost {output.usd(-found.saved_usd)} more"
         spent, alone = output.usd(found.spent_usd), output.usd(found.alone_usd)
-        lines += [f"{said} than the strong model alone: {spent} instead of {alone} over {found.compared} turns"]
+        lines += [
+            f"{said} than the strong model alone: {spent} instead of {alone} over {output.count(found.compared, 'turn')}"
+        ]
         if less:
-            lines[-1] = f"{said} against the strong model alone: {spent} instead of {alone} over {found.compared} turns"
+            lines[-1] = (
+                f"{said} against the strong model alone: {spent} instead of {alone} over {output.count(found.compared, 'turn')}"
+            )
         lines.append(ASSUMED)
     return lines
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from turnout.cli import options, output
-from turnout.cli.records import Records
+from turnout.cli.records import Records, none_of
 
 if TYPE_CHECKING:
     from turnout.evaluate.scores import Share
@@ -36,7 +36,9 @@ def judges(
         output.emit({"turns": len(turns), "outcomes": _count(outcomes), "judges": [_told(one) for one in found]})
         return
     if not found:
-        output.say(f"no judge was asked in the newest {len(turns)} turns" if turns else "no turns are recorded yet")
+        whose = f" of route `{route}`" if route else ""
+        newest = f"no judge was asked in the newest {output.count(len(turns), 'turn')}{whose}"
+        output.say(newest if turns else none_of(route=route))
         return
     for one in found:
         output.emit_text("\n".join([_head(one), *(f"  {line}" for line in _lines(one, _count(outcomes)))]))
@@ -58,19 +60,22 @@ def _told(one: "Verdicts") -> dict[str, Any]:
 
 
 def _head(one: "Verdicts") -> str:
-    return f"route {one.route}, judge {one.judge}: to be asked in {one.turns} turns"
+    return f"route {one.route}, judge {one.judge}: to be asked in {output.count(one.turns, 'turn')}"
 
 
 def _lines(one: "Verdicts", outcomes: int | None) -> list[str]:
     skipped, failed = sum(one.skipped.values()), sum(one.failures.values())
+    asked = output.count(one.asked, "time")
     lines = [
-        f"asked {one.asked} times, not asked {skipped}{_reasons(one.skipped)}, no verdict {failed}{_reasons(one.failures)}",
+        f"asked {asked}, not asked {skipped}{_reasons(one.skipped)}, no verdict {failed}{_reasons(one.failures)}",
         f"votes to move up: {_share(one.votes)}",
     ]
     if one.streaks:
         runs = ", ".join(f"{length} in a row {count} x" for length, count in one.streaks.items())
         lines.append(f"consecutive votes: {runs}")
-    lines.append(f"moved up {one.escalations} turns; {one.held} later turns of the route were held up")
+    lines.append(
+        f"moved up {output.count(one.escalations, 'turn')}; a latch kept {output.count(one.held, 'later turn')} of the route up"
+    )
     lines += _against(one, outcomes)
     for name, groups in (
         ("task category", one.by_category),
@@ -97,13 +102,13 @@ def _share(found: "Share") -> str:
 def _against(one: "Verdicts", outcomes: int | None) -> list[str]:
     if outcomes is None:
         return ["precision and recall: a gateway does not tell outcomes; read its ledger with --ledger"]
-    over = f"{one.taken_over} more were taken over by another model, and say nothing of the cheap one"
+    over = f"{one.taken_over} more taken over by another model, which says nothing of the cheap one"
     if not one.known:
         why = f"of lanes that the cheap model served to the end ({over})" if one.taken_over else "of these turns"
         return [f"precision and recall: no outcomes {why}"]
     return [
         f"precision of votes: {_share(one.precision)}; recall: {_share(one.recall)}",
-        f"  over {one.known} lanes with a known outcome that the cheap model served to the end"
+        f"  over {output.count(one.known, 'lane')} with a known outcome that the cheap model served to the end"
         + (f"; {over}" if one.taken_over else ""),
     ]
 
@@ -120,5 +125,5 @@ def _leaning(name: str, groups: "Sequence[Group]") -> list[str]:
 
 def _cost(one: "Verdicts") -> str:
     part = f", {one.cost_usd / one.route_usd:.1%} of the route's {output.usd(one.route_usd)}" if one.route_usd else ""
-    unknown = f"; {one.unknown} calls without a known cost" if one.unknown else ""
+    unknown = f"; {output.count(one.unknown, 'call')} without a known cost" if one.unknown else ""
     return f"cost {output.usd(one.cost_usd)}{part}{unknown}"

@@ -83,9 +83,7 @@ def _agreement(read: "Labelled") -> "Agreement":
 
 def print_agreement(found: "Agreement", title: str) -> None:
     """The figures as tables for people."""
-    counted = [f"{found.results} results"] * bool(found.results) + [f"{found.window_count} windows"] * bool(
-        found.window_count
-    )
+    counted = [output.count(n, noun) for n, noun in ((found.results, "result"), (found.window_count, "window")) if n]
     output.emit_text(f"{title}: {', '.join(counted)}\n")
     scores = {name: one for name, one in found.scores.items() if one.labelled or one.called}
     scores |= {f"window {name}": one for name, one in found.windows.items() if one.labelled or one.called}

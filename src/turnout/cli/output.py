@@ -48,6 +48,11 @@ def usd(amount: float | None, note: str = "") -> str:
     return f"${amount:.2f}" if abs(amount) >= 1 else f"${amount:.6f}".rstrip("0").ljust(6, "0")
 
 
+def count(number: int, noun: str, plural: str = "") -> str:
+    """A number of things."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def duration(seconds: float) -> str:
     """A time span as people read it."""
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"

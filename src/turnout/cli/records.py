@@ -95,6 +95,12 @@ class Records:
         return os.environ.get(self.key_env, "") if self.key_env else ""
 
 
+def none_of(route: str = "", session: str = "") -> str:
+    """Says that there are no turns of what was asked for."""
+    asked = [f"{name} `{value}`" for name, value in (("route", route), ("session", session)) if value]
+    return f"no turns of {' and '.join(asked)} are recorded" if asked else "no turns are recorded yet"
+
+
 @contextlib.contextmanager
 def _reading(url: str) -> "Iterator[Ledger]":
     from turnout.ledger.store import Ledger

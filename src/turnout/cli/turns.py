@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from turnout.cli import options, output
-from turnout.cli.records import Records
+from turnout.cli.records import Records, none_of
 
 if TYPE_CHECKING:
     from turnout.ledger.trace import TurnRecord
@@ -30,8 +30,7 @@ def turns(
             output.emit(record)
         return
     if not found:
-        asked = [f"{name} `{value}`" for name, value in (("route", route), ("session", session)) if value]
-        output.say(f"no turns of {' and '.join(asked)} are recorded" if asked else "no turns are recorded yet")
+        output.say(none_of(route, session))
         return
     table = output.table("turn", "at", "route", "target", "decided by", "calls", "cost", "time", "ended", "why")
     for record in reversed(found):

@@ -117,7 +117,7 @@ def _options(record: "TurnRecord", config: "Config | None") -> list[Option]:
         cache_write_1h_tokens=None,
     )
     found = []
-    for name in dict.fromkeys((*route.targets, route.falls_to)):
+    for name in dict.fromkeys((*route.answering, route.falls_to)):
         target = config.targets[name]
         rates = rates_of(target, config, prices)
         cached = cost(usage, rates)
@@ -348,5 +348,7 @@ def _drop(drop: Any) -> str:
 def _short(value: Any) -> str:
     import msgspec
 
+    if isinstance(value, float):
+        return f"{value:.4g}"
     text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
     return text if len(text) <= 200 else text[:199] + "…"

@@ -9,7 +9,7 @@ what it likes of `error_class`, `tool_kind` and `tests_passed`. A row with `repe
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -102,7 +102,7 @@ def labelled(
             else:
                 results.append(_result(row, line, collections, vocabulary))
         except (msgspec.ValidationError, msgspec.DecodeError, ClientError, ValueError) as error:
-            raise ConfigError(str(error), file=str(file), line=line) from None
+            raise ConfigError(f"{error}{_choices(str(error))}", file=str(file), line=line) from None
     return Labelled(tuple(results), tuple(windows))
 
 
@@ -114,6 +114,14 @@ def label_rows(file: Path) -> Iterator[tuple[int, Row]]:
                 yield line, msgspec.json.decode(text, type=Row)
             except msgspec.MsgspecError as error:
                 raise ConfigError(str(error), file=str(file), line=line) from None
+
+
+def _choices(error: str) -> str:
+    """What may stand in the field that holds another value, as `error` says."""
+    for field, choices in (("error_class", ErrorClass), ("tool_kind", ToolKind)):
+        if error.startswith("Invalid enum value") and error.endswith(f"`$.{field}`"):
+            return f"; one of: {', '.join(get_args(choices))}"
+    return ""
 
 
 def _is_window(row: Row) -> bool:

@@ -291,5 +291,10 @@ def _local(host: str) -> bool:
 
 
 def summary(config: Config) -> list[tuple[str, str, str]]:
-    """The routes as (name, router type, targets) for people."""
-    return [(route.name, route.kind, ", ".join(route.targets)) for route in config.routes.values()]
+    """The routes as (name, router type, targets) for people; targets that are only asked for verdicts stand last."""
+    return [(route.name, route.kind, _over(route)) for route in config.routes.values()]
+
+
+def _over(route: Route) -> str:
+    judges = [name for name in route.targets if name not in route.answering]
+    return ", ".join(route.answering) + (f"; asks {', '.join(judges)}" if judges else "")

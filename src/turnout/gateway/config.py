@@ -35,8 +35,8 @@ class Route(Struct, frozen=True):
 
     `strict`: refuse a request that a translation would lose part of. `aliases`: further model names. `otherwise`: where a
     turn goes when the router raises; None = the router's own choice. `handover_note`: see `RouteKeys`. `policy`: digest of
-    everything that shapes a decision. `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend
-    and in USD; None = no limit.
+    everything that shapes a decision. `targets`: all that its routers name; `answering`: those of them that are not only judges.
+    `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend and in USD; None = no limit.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Route(Struct, frozen=True):
     handover_note: bool = False
     policy: str = ""
     targets: tuple[TargetName, ...] = ()
+    answering: tuple[TargetName, ...] = ()
     judge_budget: float | None = None
     judge_usd_per_day: float | None = None
 
@@ -386,6 +387,7 @@ class _Reading:
             description=common.description,
             handover_note=common.handover_note,
             targets=tuple(dict.fromkeys(target for _, target in named)),
+            answering=tuple(dict.fromkeys(target for where, target in named if where[-1] != "judge")),
             judge_budget=common.judge_budget,
             judge_usd_per_day=common.judge_usd_per_day,
         )

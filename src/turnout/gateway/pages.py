@@ -233,7 +233,8 @@ class Pages:
         try:
             outcome = msgspec.json.decode(await self._body(request), type=Outcome)
         except msgspec.DecodeError as error:
-            raise ClientError(f"not an outcome: {error}", code="invalid_outcome") from None
+            known = f"; known: {', '.join(Outcome.__struct_fields__)}" if "unknown field" in str(error) else ""
+            raise ClientError(f"not an outcome: {error}{known}", code="invalid_outcome") from None
         if only:
             outcome = msgspec.structs.replace(outcome, tenant=only)
             if outcome.turn:
