@@ -347,3 +347,15 @@ def test_an_answer_that_only_the_router_finds_wanting_is_counted_too(tmp_path: P
         text = served.gateway.metrics.render().decode()
     assert [(call.purpose, call.unheard) for call in turn.calls] == [("judge", "invalid_response"), ("answer", "")]
     assert 'turnout_judge_failures_total{reason="invalid_response",route="sorted",target="both"} 1.0' in text
+
+
+def test_an_opinion_that_would_outlast_the_turn_is_not_waited_for(tmp_path: Path) -> None:
+    """The draft is there; a judge that is patient by its own setting must not cost the client the turn's deadline."""
+    judge = Judge([20.0])
+    with gateway(judge, tmp_path, judging="within_s = 15", upstream="[server]\ndeadline_s = 3") as served:
+        assert ask(served)[0] == 200
+        turn = served.settled()[0]
+        assert turn.ended == "ok"
+        assert reasons((turn,)) == ["timeout"]
+        # It was not given the time it may have, so this says nothing of it.
+        assert served.gateway.judges.models["both"].health.failures == 0

@@ -108,21 +108,21 @@ class Asker:
     async def _in_turn(self, ask: Ask, model: Model, account: Account) -> Outcome:
         """The outcome of an ask for an opinion once it is its turn: a judge's upstream gets so many at once."""
         judges, route, slots = self._gateway.judges, self._route, self._gateway.judges.slots[ask.target]
-        left_s = ask.within_s
+        within_s = left_s = self._patience_s(ask)
         if not slots.locked():
             await slots.acquire()  # at once
         else:
             try:
-                async with asyncio.timeout(ask.within_s):
+                async with asyncio.timeout(within_s):
                     await slots.acquire()
             except TimeoutError:
-                error = UpstreamError("timeout", f"{ask.target} was busy with other judgements for {ask.within_s:g} s")
+                error = UpstreamError("timeout", f"{ask.target} was busy with other judgements for {within_s:.3g} s")
                 error.sent = False
                 return self._failure(error, None, account)
             left_s += account.began - time.monotonic()
         try:
             # Those before may have found out that it is of no use, or have spent the money.
-            refusal = judges.refusal(route, ask.target) if left_s != ask.within_s else None
+            refusal = judges.refusal(route, ask.target) if left_s != within_s else None
             if refusal is not None:
                 return refusal
             held = judges.hold(route)
@@ -132,6 +132,13 @@ class Asker:
                 judges.settle(route, held, account)
         finally:
             slots.release()
+
+    def _patience_s(self, ask: Ask) -> float:
+        """The longest to wait for an opinion: a turn can do without, but not without its answer, so it takes half of the time
+        that the turn has left at most."""
+        if self._until is None:
+            return ask.within_s
+        return min(ask.within_s, max(self._until - time.monotonic(), 0.0) / 2)
 
     def concluded(self, decision: Decision) -> None:
         """The router has decided. What it found to be no judgement, though the reply was as expected, is known from its word."""
@@ -157,9 +164,10 @@ class Asker:
                 account.status, account.headers = opened.response.status, opened.response.headers
                 reply = await self._collect(opened, account, self._request)
         except TimeoutError:
-            error = UpstreamError("timeout", f"{ask.purpose} on {ask.target} took longer than {ask.within_s:g} s")
-            if opened is None and ask.purpose not in ANSWERING:
-                # How long to wait is the router's choice, so it says nothing of a target that answers; of a judge it does.
+            error = UpstreamError("timeout", f"{ask.purpose} on {ask.target} took longer than {left_s:.3g} s")
+            if opened is None and ask.purpose not in ANSWERING and left_s > ask.within_s / 2:
+                # How long to wait is the router's choice, so it says nothing of a target that answers; of a judge it does, but
+                # for one that was left too little of its time.
                 model.health.failed(error, time.monotonic())
             return self._failure(error, opened, account)
         except UpstreamError as error:
