@@ -141,6 +141,7 @@ def test_what_one_vocabulary_read_does_not_colour_another() -> None:
         ('[signals.programs]\nacme = 3', 2, "signals.programs.acme", "expected"),
         ('[[signals.patterns]]\nmatch = "("\nclass = "critical"\nkind = "x"', 2, "signals.patterns[0].match", "not a regular"),
         ('[[signals.patterns]]\nmatch = "a*"\nclass = "none"\nkind = "x"', 2, "signals.patterns[0].match", "every text"),
+        ('[[signals.patterns]]\nmatch = "(a+)+$"\nclass = "none"\nkind = "x"', 2, "signals.patterns[0].match", "takes too long"),
         ('[[signals.patterns]]\nmatch = "a"\nclass = "bad"\nkind = "x"', 3, "signals.patterns[0].class", "bad"),
         ('[[signals.patterns]]\nmatch = "a"\nclass = "none"\nkind = "X y"', 4, "signals.patterns[0].kind", "lower-case"),
         ('[[signals.patterns]]\nmatch = "a"\nkind = "x"', 1, "signals.patterns[0]", "missing key `class`"),

@@ -16,6 +16,7 @@ from turnout.signals.observation import (
     ToolKind,
 )
 from turnout.signals.observe import observe
+from turnout.signals.patterns import regex
 from turnout.signals.people.envelopes import real_user_text
 from turnout.signals.task.failures import cleared
 from turnout.signals.task.fold import Task
@@ -45,5 +46,6 @@ __all__ = [
     "observe",
     "progress",
     "real_user_text",
+    "regex",
     "window_signals",
 ]

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from turnout.signals.memo import Memo
 from turnout.signals.observation import ErrorClass, Observation, ToolKind
+from turnout.signals.patterns import regex
 
 REMEMBERED_AT_MOST = 4096
 """Messages, and results, whose reading is kept."""
@@ -22,12 +23,9 @@ _COUNTED = ("passed", "failed", "errors", "skipped", "total")
 Regex = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 
-def _compiled(key: str, pattern: str, flags: int = re.MULTILINE) -> re.Pattern[str]:
-    """Raises ValueError that names the key for what is no regular expression, or one that every text matches."""
-    try:
-        compiled = re.compile(pattern, flags)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{key}: not a regular expression: {error}") from None
+def _compiled(key: str, pattern: str) -> re.Pattern[str]:
+    """Raises ValueError that names the key for what `regex` refuses, or one that every text matches."""
+    compiled = regex(key, pattern, re.MULTILINE)
     if compiled.search("") is not None:
         raise ValueError(f"{key}: matches every text, the empty one too")
     return compiled

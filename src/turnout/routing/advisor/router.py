@@ -14,6 +14,7 @@ from turnout.routing.advisor.memory import REFUNDS, AdvisorBudget, Occasion, Rev
 from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Router, TargetName, Turn, Why, ask, nested
 from turnout.routing.judging import failed
 from turnout.routing.passthrough import Passthrough
+from turnout.signals import regex
 
 REDOS_AT_MOST = 2
 """How often one turn is done again; the last time it streams without a review."""
@@ -61,10 +62,8 @@ class Advisor(Struct, frozen=True, dict=True, tag="advisor", tag_field="type", f
             raise ValueError('pattern: give one with trigger = "pattern", and only then')
         if not self.max_reviews and not self.stall_turns:
             raise ValueError("max_reviews: with 0 and no stall_turns nothing is ever reviewed")
-        try:
-            re.compile(self.pattern)
-        except re.error as error:
-            raise ValueError(f"pattern: not a regular expression: {error}") from None
+        if self.pattern:
+            regex("pattern", self.pattern)
 
     @property
     def otherwise(self) -> TargetName:

@@ -5,6 +5,11 @@ from typing import Any
 
 import msgspec
 
+from turnout.signals import regex
+
+_VALUES = ("enum", "const", "default", "examples")
+"""Keywords of a schema under which stand values, no schemas."""
+
 MISSING: Any = object()
 """Stands for what a pointer does not find."""
 
@@ -42,6 +47,8 @@ def checker(schema: dict[str, Any]) -> Callable[[Any], Any]:
 
     if (outside := next(_references(schema), None)) is not None:
         raise ValueError(f"schema: $ref {outside!r} leads out of the schema; only #/... is looked up")
+    for pattern in _patterns(schema):
+        regex("schema", pattern)
     try:
         check: Callable[[Any], Any] = fastjsonschema.compile(schema, use_default=False)
     except Exception as error:  # whatever a malformed schema makes its compiler stumble over
@@ -64,11 +71,26 @@ def _references(schema: Any) -> Iterator[str]:
         if isinstance(reference, str) and not reference.startswith("#"):
             yield reference
         for key, value in schema.items():
-            if key not in ("enum", "const", "default", "examples"):
+            if key not in _VALUES:
                 yield from _references(value)
     elif isinstance(schema, list):
         for value in schema:
             yield from _references(value)
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """The regular expressions that answers are checked by."""
+    if isinstance(schema, dict):
+        if isinstance(pattern := schema.get("pattern"), str):
+            yield pattern
+        if isinstance(named := schema.get("patternProperties"), dict):
+            yield from named
+        for key, value in schema.items():
+            if key not in _VALUES:
+                yield from _patterns(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _patterns(value)
 
 
 def steps_of(pointer: str) -> tuple[str, ...]:
