@@ -67,7 +67,7 @@ async def responses(store: ResponseStore, turns: int, at_once: int) -> tuple[flo
 
     async def client(number: int) -> None:
         for turn in range(turns // at_once):
-            kept = StoredResponse(f"resp_{number}_{turn}", Lane(), TargetName("t"), said, (), False, 100_000)
+            kept = StoredResponse(f"resp_{number}_{turn}", Lane(), TargetName("t"), said, (), False)
             began = time.perf_counter()
             await store.keep(kept)
             await store.find(kept.id)
