@@ -26,11 +26,12 @@ CALLS = {
 
 
 @contextmanager
-def two(url: str, folder: Path, judge_s: float = 0.0) -> Iterator[list[Served]]:
-    """Two gateways' processes."""
+def two(url: str, folder: Path) -> Iterator[list[Served]]:
+    """Two gateways' processes; the judge of the first thinks for so long that what a turn leaves there comes late, where the
+    client did not wait for it."""
     with ExitStack() as stack:
         gateways = []
-        for name in ("one", "two"):
+        for name, judge_s in (("one", 0.03), ("two", 0.0)):
             (folder / name).mkdir()
             write_scripts(folder / name, judge_s)
             gateways.append(stack.enter_context(served(TOML, folder / name, env={"SESSIONS_URL": url})))
@@ -54,7 +55,7 @@ def test_shuffled_turns_leave_every_lane_as_one_process_would(
     assert shows["latched"] > 20
     assert shows["streaks"] > 5
     with two(redis_url, tmp_path) as gateways:
-        sending = Shuffled(courses, [gateway.port for gateway in gateways], SEED, twice=0.05)
+        sending = Shuffled(courses, [gateway.port for gateway in gateways], SEED, twice=0.1)
         asyncio.run(sending.run(16))
         assert sending.wrong == []
         assert sending.sent["twice"] > 20
@@ -74,7 +75,7 @@ def test_a_gateway_killed_in_the_middle_of_turns_loses_no_lane_and_latches_none_
     shared_redis: RedisServer, redis_url: str, tmp_path: Path
 ):
     courses = [Course(number, TURNS, SEED + 1) for number in range(LANES)]
-    with two(redis_url, tmp_path, judge_s=0.02) as (victim, other):
+    with two(redis_url, tmp_path) as (victim, other):
 
         async def killed_on_the_way() -> None:
             run = asyncio.create_task(sending.run(16))
@@ -85,7 +86,7 @@ def test_a_gateway_killed_in_the_middle_of_turns_loses_no_lane_and_latches_none_
             sending.gone(victim.port)
             await run
 
-        sending = Shuffled(courses, [victim.port, other.port], SEED, twice=0.05)
+        sending = Shuffled(courses, [victim.port, other.port], SEED, twice=0.1)
         asyncio.run(killed_on_the_way())
         assert sending.sent["again"] > 0, "no turn was in flight"
         assert sending.wrong == []
