@@ -10,6 +10,7 @@ from msgspec import NODEFAULT, Meta, Struct
 
 from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
 from turnout.routing import Router, RouterConfig
+from turnout.routing.canary.watching import Watching
 from turnout.routing.composite import Member
 from turnout.routing.judging import Excerpt, Judging
 from turnout.routing.stage.router import SwitchCosts, Weights
@@ -26,6 +27,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[routes.NAME.weights], stage", Weights),
     ("[routes.NAME.switch_price], stage", SwitchCosts),
     ("[[routes.NAME.routers]]", Member),
+    ("[routes.NAME.watching], canary", Watching),
     ("[routes.NAME.judging]", Judging),
     ("[routes.NAME.transcript]", Excerpt),
     ("[server]", Server),

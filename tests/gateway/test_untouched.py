@@ -57,6 +57,7 @@ ROUTES = {
     "affinity": '[routes.r.router]\ntype = "random"\ntargets = ["{form}-weak", "{form}-strong"]',
     "composite": '[[routes.r.routers]]\nname = "first"\nuser_turn = true\nrouter = "{form}-strong"\n'
     '[[routes.r.routers]]\nname = "last"\nrouter = "{form}-weak"',
+    "canary": 'incumbent = "{form}-weak"\ncandidate = "{form}-strong"\nshare = 0.5',
 }
 """How a route of every type is configured here."""
 JUDGED = {"escalate": True, "reason": "stuck", "crux": "it", "primary_rule": "LIM-1", "p_solve": 0.1}

@@ -43,6 +43,7 @@ def turn_of(record: TurnRecord, targets: Mapping[TargetName, TargetFacts], deadl
         deadline_s=deadline_s,
         asked_for=record.asked_for,
         agent=AgentInfo(record.agent_program, kind, record.agent_parent),
+        stopped=frozenset(record.stopped),
     )
 
 

@@ -52,8 +52,8 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the
     note that the target was given because another model had served before; under capture `signals` without what people and
     models said. `propensity`: with which the target was drawn. Under capture `full` also `asked`: what the router asked models
-    while deciding and what came of it, and `cooling`: the targets that were unhealthy then, so that the decision can be made
-    again.
+    while deciding and what came of it, `cooling`: the targets that were unhealthy then, and `stopped`: the canaries that had been
+    stopped, so that the decision can be made again.
     """
 
     id: str
@@ -98,5 +98,6 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     response_id: str = ""
     asked: tuple[Asked, ...] = ()
     cooling: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
     request: bytes | None = None
     response: bytes | None = None

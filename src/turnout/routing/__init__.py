@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from turnout.routing.advisor.router import Advisor
 from turnout.routing.affinity import Affinity
+from turnout.routing.canary.router import Canary
 from turnout.routing.classifier.router import Classifier
 from turnout.routing.composite import Composite
 from turnout.routing.core import (
@@ -36,7 +37,9 @@ from turnout.routing.random import Random
 from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
-RouterConfig: TypeAlias = Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite
+RouterConfig: TypeAlias = (
+    Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite | Canary
+)
 """Every router a configuration can name, by its `type`."""
 
 __all__ = [
@@ -47,6 +50,7 @@ __all__ = [
     "Ask",
     "Asking",
     "ByAgent",
+    "Canary",
     "Classifier",
     "Composite",
     "Decision",

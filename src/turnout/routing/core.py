@@ -279,6 +279,7 @@ class Turn(Struct, frozen=True):
 
     `memory`: states of this lane by `place/StateName`. `now`: Unix seconds, the only clock. `deadline_s`: seconds left for
     the whole turn, None = no limit. `asked_for`: the model name the client sent. `place`: where a nested router stands.
+    `stopped`: canaries of the route that were stopped, by name.
     """
 
     id: str
@@ -293,6 +294,7 @@ class Turn(Struct, frozen=True):
     asked_for: str = ""
     agent: AgentInfo = AgentInfo()
     place: str = ""
+    stopped: frozenset[str] = frozenset()
 
     def recall(self, kind: type[S]) -> S:
         """What this lane remembers of `kind` at this place; a new state when nothing."""

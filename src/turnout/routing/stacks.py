@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from turnout.routing.canary.router import Canary
 from turnout.routing.classifier.router import Classifier
 from turnout.routing.composite import Composite
 from turnout.routing.core import TargetName
@@ -47,6 +48,9 @@ FORBIDDEN: dict[tuple[str, str], str] = {
     ): "its votes in a row would skip the turns that the signals decide; put it in place of the stage "
     'router, with judge_when = "doubtful"',
     ("stage", "advisor"): "only undecided turns would be reviewed; put the advisor around the stage router",
+    ("canary", "canary"): "two trials at once: what one of them changes would be charged to the other",
+    ("background", "canary"): "background calls stand alone and are never drawn: the candidate would get nothing",
+    ("affinity", "canary"): "the pin keeps the first target, so neither arm would route; put the pin into the arms",
     ("background", "escalation"): "background calls stand alone: no streak of verdicts could form",
     ("background", "advisor"): "background calls do no work that could be claimed done",
     ("background", "affinity"): "background calls stand alone: there is no work that a pin could keep together",
@@ -135,6 +139,8 @@ def choices(router: Any) -> set[TargetName]:
             return {t for t in (router.efficient, router.capable, *router.targets.values()) if t is not None}
         case Composite():
             return {target for member in router.routers for target in choices(member.router)}
+        case Canary():
+            return choices(router.incumbent) | choices(router.candidate)
     return set()
 
 
