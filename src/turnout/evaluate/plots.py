@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from turnout.evaluate.baselines import is_costed
 from turnout.evaluate.evaluation import Evaluation
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle
@@ -21,6 +22,8 @@ COLOURS = {
     "random_mix": "#6b7280",
 }
 _OTHER = "#9ca3af"
+_MARKERS = {"cascade": "s", "held_out": "D", "oracle_by_rate": "^"}
+"""Ways of choosing that the legend names; labels of their own would crowd the plot."""
 _QUADRANT_COLOURS = {"SAFE": "#1b7f4d", "LOSS": "#b91c1c", "RESCUE": "#1d4ed8", "HARD": "#6b7280"}
 
 
@@ -41,23 +44,27 @@ def frontier_plot(found: Evaluation) -> str:
     if restarts:
         label = "restart after N steps, simulated"
         axes.plot([p.cost_usd for p in restarts], [p.success for p in restarts], ".", color=_OTHER, label=label)
+    middle = (found.frontier.points[0].cost_usd + found.frontier.points[-1].cost_usd) / 2
     for point in found.frontier.points:
         if point in restarts or point.name == "random_mix":
             continue
-        axes.plot(point.cost_usd, point.success, "o", color=COLOURS.get(point.name, _OTHER), markersize=7)
         said = ARMS.get(point.name, point.name)
-        axes.annotate(
-            said,
-            (point.cost_usd, point.success),
-            xytext=(7, 5 if point.name not in ("capable", "efficient") else -12),
-            textcoords="offset points",
-            fontsize=9,
-        )
+        if point.name in _MARKERS:
+            marker = _MARKERS[point.name]
+            axes.plot(point.cost_usd, point.success, marker, color=_OTHER, markersize=6, label=said, linestyle="none")
+            continue
+        axes.plot(point.cost_usd, point.success, "o", color=COLOURS.get(point.name, _OTHER), markersize=7)
+        # Labels lean inwards, and those of the two models stand below the line between them.
+        right = point.cost_usd > middle
+        place = (-7 if right else 7, -12 if point.name in ("capable", "efficient") else 5)
+        side = "right" if right else "left"
+        at = (point.cost_usd, point.success)
+        axes.annotate(said, at, xytext=place, textcoords="offset points", ha=side, fontsize=9)
     axes.set_xlabel("USD per unit")
     axes.set_ylabel("success")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %"))
-    axes.margins(x=0.18, y=0.12)
-    axes.legend(loc="lower right", frameon=False, fontsize=8)
+    axes.margins(x=0.08, y=0.12)
+    axes.legend(loc="best", frameon=False, fontsize=8)
     return _svg(figure, "frontier")
 
 
@@ -91,27 +98,28 @@ def waterfall_plot(found: Evaluation) -> str:
 
 
 def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
-    """Which share of units costs more than so much, on logarithmic axes; "" without costs."""
+    """Which share of units costs at least so much, on logarithmic axes; "" without costs."""
+    costed = [unit for unit in units if is_costed(unit)]
     costs = {
-        "capable": [unit.capable.cost_usd for unit in units],
-        "efficient": [unit.efficient.cost_usd for unit in units],
-        "oracle": [oracle(unit).cost_usd for unit in units],
-        "routed": [unit.routed.cost_usd for unit in units if unit.routed is not None],
+        "capable": [unit.capable.cost_usd for unit in costed],
+        "efficient": [unit.efficient.cost_usd for unit in costed],
+        "oracle": [oracle(unit).cost_usd for unit in costed],
+        "routed": [unit.routed.cost_usd for unit in costed if unit.routed is not None],
     }
     figure, axes = _blank(7.2, 3.4)
     drawn = 0
     for name, values in costs.items():
         known = sorted((value for value in values if value), reverse=True)
-        if known and found.n_cost:
-            shares = [(rank + 1) / len(known) for rank in range(len(known))]
-            axes.step(known, shares, where="post", color=COLOURS[name], label=f"{ARMS[name]} ({len(known)} runs)")
+        if known:
+            shares = [(rank + 1) / len(costed) for rank in range(len(known))]
+            axes.step(known, shares, where="post", color=COLOURS[name], label=ARMS[name])
             drawn += 1
     if not drawn:
         return ""
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("USD")
-    axes.set_ylabel("share of units that cost more")
+    axes.set_ylabel(f"share of {len(costed)} units that cost as much")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.2%}" if share < 0.01 else f"{share:.0%}"))
     axes.legend(frameon=False, fontsize=8)
     return _svg(figure, "tails")

@@ -66,16 +66,17 @@ def _who(found: Evaluation) -> str:
 
 def _tiles(found: Evaluation) -> str:
     shown = [name for name in ("capable", "efficient", "routed", "oracle") if getattr(found, name) is not None]
-    return "".join(_tile(ARMS[name], getattr(found, name)) for name in shown)
+    return "".join(_tile(ARMS[name], getattr(found, name), found) for name in shown)
 
 
-def _tile(name: str, one: Baseline) -> str:
+def _tile(name: str, one: Baseline, found: Evaluation) -> str:
     cost = one.cost_usd
+    unit = "a unit" if found.n_cost in (0, found.n) else f"a unit, of {found.n_cost} with costs"
     success = "unknown" if one.success.value is None else f"{one.success.value:.1%}"
     return (
         f"<div class=tile><h3>{escape(name)}</h3><p class=big>{_link(success, 'all')}</p><p "
         f"class=range>{_bounds(one.success)} succeed</p>"
-        f"<p class=big>{_link(dollars(cost.value), 'costed')}</p><p class=range>a unit; {dollars(cost.per_completed.value)} "
+        f"<p class=big>{_link(dollars(cost.value), 'costed')}</p><p class=range>{unit}; {dollars(cost.per_completed.value)} "
         "a completed one</p></div>"
     )
 
@@ -89,7 +90,10 @@ def _bounds(figure: Interval) -> str:
 def _frontier_caption(found: Evaluation) -> str:
     if found.frontier is None:
         return ""
-    said = f"n = {found.frontier.n} units whose costs are known for every arm. Oracles know outcomes beforehand; no router does."
+    said = (
+        f"n = {found.frontier.n} units whose costs are known for every arm, success too is of those. "
+        "Oracles know outcomes beforehand; no router does."
+    )
     if found.restarts.arms:
         said += f" {found.restarts.assumption[0].upper()}{found.restarts.assumption[1:]}; {found.restarts.weak_cost}."
     return escape(said)

@@ -122,7 +122,7 @@ class _Judge:
             )
         if "held_out" not in self.figures.plays:
             return self.once(criteria, spared)
-        known = "a choice by each task's other trials and its category"
+        known = f"a choice by {self.known()}"
         safe = self.no_worse("held_out", best, f"{known} is no worse than the {best} model")
         saves = self.cheaper("held_out", best, f"{known} is cheaper than the {best} model")
         criteria += [safe, saves]
@@ -165,6 +165,13 @@ class _Judge:
             needed = tasks_needed(sums.tasks, found.value - bound, sums.spread(top, bottom))
             needed = None if needed is None else max(needed, LEAST_TASKS, sums.tasks + 1)
         return Criterion(said, found, bound, holds, needed)
+
+    def known(self) -> str:
+        """What can be known of a unit without looking at it."""
+        units = self.figures.units
+        named = ["each task's other trials"] * (len({unit.task for unit in units}) < len(units))
+        named += ["the task's category"] * (len({unit.category for unit in units}) > 1)
+        return " and ".join(named)
 
     def best(self) -> str:
         lead = self.figures.success_difference("efficient", "capable").value
