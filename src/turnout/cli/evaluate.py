@@ -2,21 +2,23 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from turnout.cli import options, output, progress
+from turnout.cli import options, output, progress, records
 from turnout.cli.exits import CommandError
 
 if TYPE_CHECKING:
-    from turnout.evaluate.arms import Arm
+    from turnout.evaluate.arms import Arm, Wanted
     from turnout.evaluate.outcomes import Read
     from turnout.evaluate.ranking import RankedPair
 
 
 def evaluate(
-    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="JSONL or JSONL.gz, one run of a task a line.")],
+    outcomes: Annotated[
+        str, typer.Argument(metavar="OUTCOMES", help="JSONL or JSONL.gz, one run of a task a line; or a ledger's URL.")
+    ],
     capable: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The capable model.")] = "",
     efficient: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The efficient model.")] = "",
     routed: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="Runs of a router between the two.")] = "",
@@ -49,12 +51,11 @@ def evaluate(
     from turnout.evaluate.arms import Wanted
     from turnout.evaluate.evaluation import Asked
     from turnout.evaluate.evaluation import evaluate as compared
-    from turnout.evaluate.outcomes import read
     from turnout.pricing import Prices
 
     wanted = [Wanted(name) for name in (capable, efficient, routed) if name]
     with progress.shown() as told:
-        found = read(outcomes, wanted, by, told)
+        found = _read(outcomes, wanted, by, told)
         arms = _arms(found, wanted)
         asked = Asked(arms[0], arms[1], arms[2] if routed else None, margin, weights, resamples, seed)
         result, units = compared(found, asked, Prices.load().rates, lambda done, of: told("bootstrap", done, of))
@@ -72,7 +73,21 @@ def evaluate(
         evaluated.print_evaluation(result)
 
 
-def _arms(found: "Read", wanted: "list[Any]") -> "list[Arm]":
+def _read(outcomes: str, wanted: "list[Wanted] | None", by: str, told: progress.Told) -> "Read":
+    """The outcomes of a file, or of a ledger."""
+    if "://" not in outcomes and not outcomes.startswith("sqlite:"):
+        from turnout.evaluate.outcomes import read
+
+        return read(Path(outcomes), wanted, by, told)
+    if by:
+        raise CommandError("--by names a field of a file", step="a ledger's outcomes have a `category`")
+    from turnout.evaluate.reported import read_ledger
+
+    with records.reading(records.existing(outcomes)) as ledger:
+        return read_ledger(ledger, outcomes, wanted, told)
+
+
+def _arms(found: "Read", wanted: "list[Wanted]") -> "list[Arm]":
     arms = [one.among(found.arms) for one in wanted]
     if len(set(arms)) < len(arms):
         raise CommandError(f"{arms[0]} is named twice; there is nothing to compare")
@@ -101,12 +116,11 @@ def _check_weights(weights: dict[str, float], categories: set[str]) -> None:
         raise CommandError(f"--loss-weight: no task is of category {', '.join(unknown)}; there are: {known}")
 
 
-def _all_pairs(outcomes: Path, by: str, as_json: bool) -> None:
-    from turnout.evaluate.outcomes import read
+def _all_pairs(outcomes: str, by: str, as_json: bool) -> None:
     from turnout.evaluate.ranking import LEAST_TASKS, rank
 
     with progress.shown() as told:
-        found = read(outcomes, None, by, told)
+        found = _read(outcomes, None, by, told)
         ranked = rank(found.outcomes, lambda done, of: told("comparing pairs", done, of))
     if as_json:
         counts = {"rows": found.rows, "damaged": found.damaged, "unknown_success": found.unknown_success}

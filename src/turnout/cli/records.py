@@ -28,7 +28,7 @@ class Records:
             raise exits.CommandError("--ledger and --url exclude each other", step="leave one out")
         self.url = url
         self.key_env = key_env
-        self.ledger = "" if url else _existing(ledger or _usual())
+        self.ledger = "" if url else existing(ledger or _usual())
 
     def recent(self, limit: int, route: str = "", session: str = "") -> list["TurnRecord"]:
         """The newest turns, newest first."""
@@ -52,7 +52,7 @@ class Records:
             turn = newest[0].id
         if self.url:
             return _record(gateways.fetch(self.url, f"/v1/turns/{urllib.parse.quote(turn)}", self._key()))
-        with _reading(self.ledger) as ledger:
+        with reading(self.ledger) as ledger:
             found = ledger.turn(turn)
         if found is None:
             step = "`turnout turns` lists the newest; the id is in the header x-turnout-turn"
@@ -64,7 +64,7 @@ class Records:
         if self.url:
             return None
         sessions = sorted({record.session for record in turns if record.session})
-        with _reading(self.ledger) as ledger:
+        with reading(self.ledger) as ledger:
             return ledger.outcomes_of([record.id for record in turns], sessions)
 
     @contextlib.contextmanager
@@ -75,7 +75,7 @@ class Records:
             return
         from turnout.ledger.reading import TurnFilter
 
-        with _reading(self.ledger) as ledger:
+        with reading(self.ledger) as ledger:
 
             def page(which: dict[str, str], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
                 got = ledger.turns(TurnFilter(**which), limit=size, before=before)  # type: ignore[arg-type]  # all texts
@@ -102,7 +102,8 @@ def none_of(route: str = "", session: str = "") -> str:
 
 
 @contextlib.contextmanager
-def _reading(url: str) -> "Iterator[Ledger]":
+def reading(url: str) -> "Iterator[Ledger]":
+    """A ledger, open to be read."""
     from turnout.ledger.store import Ledger
 
     ledger = Ledger.read(url)
@@ -130,7 +131,7 @@ def _usual() -> str:
     return config.url
 
 
-def _existing(url: str) -> str:
+def existing(url: str) -> str:
     """`url`, unless it is that of a file which is not there: to read a ledger must not make one."""
     file = Path(url.removeprefix("sqlite:///").partition("?")[0])
     if url.startswith("sqlite:///") and not file.exists():

@@ -85,7 +85,7 @@ class Read(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-class _Row(Struct):
+class Row(Struct):
     """A row as it stands in the file; fields nobody asks for are not decoded."""
 
     model: str
@@ -108,7 +108,7 @@ class _Row(Struct):
     per_call_usage: list[Call] | None = field(default=None, name="per_call_usage[in,cached,out,cost]")
 
 
-_ROWS = msgspec.json.Decoder(_Row)
+_ROWS = msgspec.json.Decoder(Row)
 _ANY = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -117,35 +117,60 @@ def read(path: Path, wanted: Sequence[Wanted] | None = None, by: str = "", progr
 
     `by`: the field that holds a task's category. Raises OSError when there is no such file.
     """
-    kept: list[Outcome] = []
-    arms: Counter[Arm] = Counter()
-    named: dict[tuple[str, str], Arm] = {}
-    damaged: list[Damaged] = []
-    rows = count_damaged = unknown = number = 0
+    tally = Tally(str(path), wanted)
     for number, line in _lines(path):
         if isinstance(line, bytes) and not line.strip():
             continue
-        rows += 1
-        if progress is not None and rows % 10_000 == 0:
-            progress(f"reading {path.name}", rows, 0)
+        if progress is not None and tally.rows % 10_000 == 9_999:
+            progress(f"reading {path.name}", tally.rows + 1, 0)
         try:
             if isinstance(line, str):
                 raise ValueError(line)
             row = _ROWS.decode(line)
-            names = (row.model, row.harness or "")
-            arm = named.setdefault(names, Arm(*names))
-            outcome = _outcome(number, row, arm, line, by)
+            tally.add(number, row, _category(row, line, by))
         except (msgspec.DecodeError, ValueError) as error:
-            count_damaged += 1
-            if len(damaged) < SHOWN:
-                damaged.append(Damaged(number, str(error)))
-            continue
-        arms[arm] += 1
+            tally.damage(number, str(error))
+    return tally.read()
+
+
+class Tally:
+    """Counts rows as they are read, and keeps those of arms that `wanted` may mean (None = all)."""
+
+    def __init__(self, file: str, wanted: Sequence[Wanted] | None) -> None:
+        self._file = file
+        self._wanted = wanted
+        self._kept: list[Outcome] = []
+        self._named: dict[tuple[str, str], tuple[Arm, bool]] = {}
+        self._arms: Counter[Arm] = Counter()
+        self._damaged: list[Damaged] = []
+        self._count_damaged = self._unknown = self.rows = 0
+
+    def add(self, number: int, row: "Row", category: str) -> None:
+        """Count a row. Raises ValueError when it is damaged; then it is counted by `damage`."""
+        names = (row.model, row.harness or "")
+        if names not in self._named:
+            arm = Arm(*names)
+            self._named[names] = arm, self._wanted is None or any(one.may_mean(arm) for one in self._wanted)
+        arm, is_wanted = self._named[names]
+        outcome = _outcome(number, row, arm, category)
+        self.rows += 1
+        self._arms[arm] += 1
         if outcome is None:
-            unknown += 1
-        elif wanted is None or any(one.may_mean(arm) for one in wanted):
-            kept.append(outcome)
-    return Read(str(path), rows, dict(arms), unknown, count_damaged, tuple(damaged), tuple(kept))
+            self._unknown += 1
+        elif is_wanted:
+            self._kept.append(outcome)
+
+    def damage(self, number: int, reason: str) -> None:
+        """Count a row that cannot be read."""
+        self.rows += 1
+        self._count_damaged += 1
+        if len(self._damaged) < SHOWN:
+            self._damaged.append(Damaged(number, reason))
+
+    def read(self) -> Read:
+        """What was read."""
+        counts = (self._unknown, self._count_damaged)
+        return Read(self._file, self.rows, dict(self._arms), *counts, tuple(self._damaged), tuple(self._kept))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | str]]:
@@ -160,7 +185,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes | str]]:
             yield number + 1, f"the archive is cut off or damaged from here on: {error}"
 
 
-def _outcome(number: int, row: _Row, arm: Arm, line: bytes, by: str) -> Outcome | None:
+def _outcome(number: int, row: Row, arm: Arm, category: str) -> Outcome | None:
     """The outcome a row tells, None where success is unknown. Raises ValueError."""
     task = row.task_id if row.task_id is not None else row.query_id
     if task is None or task == "":
@@ -186,7 +211,7 @@ def _outcome(number: int, row: _Row, arm: Arm, line: bytes, by: str) -> Outcome 
         trial="" if row.trial is None else str(row.trial),
         success=bool(row.success),
         cost_usd=row.cost_usd,
-        category=_category(row, line, by),
+        category=category,
         steps=_steps(row),
         judge_cost_usd=row.judge_cost_usd,
         efficient_share=row.efficient_share,
@@ -203,13 +228,13 @@ def _check(name: str, value: float | None, at_most: float) -> None:
         raise ValueError(f"`{name}` is infinite")
 
 
-def _category(row: _Row, line: bytes, by: str) -> str:
+def _category(row: Row, line: bytes, by: str) -> str:
     if by:
         value = _ANY.decode(line).get(by)
         return "" if value is None else str(value)
     return next((value for name in CATEGORY_FIELDS if (value := getattr(row, name))), "")
 
 
-def _steps(row: _Row) -> int | None:
+def _steps(row: Row) -> int | None:
     """How many steps a run took: those in its sequence where that is recorded, else the recorded number."""
     return len(row.step_seq) if row.step_seq else row.steps
