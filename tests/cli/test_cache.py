@@ -175,3 +175,17 @@ def test_a_gateway_is_asked_the_same(tmp_path: Path, capsys: pytest.CaptureFixtu
 )
 def test_breaks_in_words(use: CacheUse, said: str) -> None:
     assert cache.words(use) == said
+
+
+def test_lanes_that_differ_only_at_their_end_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Ledger.open(f"sqlite:///{tmp_path / 'turnout.db'}")
+    sessions = [f"8c494055-a0d1-48e5-a0fb-63c7071ba63c-agent-{number}" for number in (1, 2)]
+    for session in sessions:
+        store.append(record(0, growing(1)[0], session=session))
+    store.close()
+    assert run(["cache"]) == exits.OK
+    out = capsys.readouterr().out
+    assert all(session in out for session in sessions)

@@ -98,6 +98,19 @@ def test_turns_lists_the_newest(ledger: str, capsys: pytest.CaptureFixture[str])
     assert "$0.0021" in out
 
 
+def test_a_gateway_that_wants_a_key_says_how_to_give_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", "hush")
+    keys = '[server]\nrequire_keys = true\n[server.tenants.team]\nkey_env = "TEAM_KEY"\n'
+    with running(CONFIG + keys, tmp_path, env={"TEAM_KEY": "hush"}) as served:
+        assert run(["turns", "--url", served.url]) == exits.UPSTREAM
+        assert "--key-env VAR" in capsys.readouterr().err
+        assert run(["turns", "--url", served.url, "--key-env", "NO_SUCH_VARIABLE"]) == exits.USAGE
+        assert "NO_SUCH_VARIABLE is not set" in capsys.readouterr().err
+        assert run(["turns", "--url", served.url, "--key-env", "TEAM_KEY"]) == 0
+
+
 def test_why_explains_a_turn_as_text(ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "turnout.toml").write_text(CONFIG)
     assert run(["why", "turn-4", "--ledger", ledger]) == 0

@@ -193,7 +193,7 @@ def _expected(own: "Remaining") -> dict[str, Any]:
 def _row(lane: Lane) -> tuple[str, ...]:
     name = " / ".join(part for part in (lane.tenant, lane.session, lane.agent) if part)
     return (
-        name if len(name) <= 40 else name[:39] + "…",
+        name,
         lane.target,
         str(lane.turns),
         f"{lane.held_tokens:,}{_STATES[lane.state]}",

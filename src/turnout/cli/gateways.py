@@ -34,11 +34,20 @@ def fetch(url: str, path: str, key: str = "", within_s: float = 10.0) -> Any:
             return json.loads(response.read())
     except urllib.error.HTTPError as error:
         code = exits.NOT_FOUND if error.code == 404 else exits.UPSTREAM
-        raise exits.CommandError(f"{base(url)}{path} answered {error.code}: {_message(error.read())}", code) from None
+        told = f"{base(url)}{path} answered {error.code}: {_message(error.read())}"
+        step = "--key-env VAR names the variable that holds your key" if error.code == 401 else ""
+        raise exits.CommandError(told, code, step) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         step = f"start one with `turnout serve`, or name another with --url (tried {base(url)})"
         raise exits.CommandError(f"no gateway answers: {reason}", exits.UPSTREAM, step) from None
+
+
+def key_in(variable: str) -> str:
+    """The key in an environment variable. Raises CommandError when it is not set."""
+    if not os.environ.get(variable):
+        raise exits.CommandError(f"the environment variable {variable} is not set", step=f"export {variable}=...")
+    return os.environ[variable]
 
 
 def base(url: str) -> str:

@@ -112,11 +112,7 @@ def _run(command: list[str], wiring: agents.Wiring, stack: contextlib.ExitStack)
 
 def _key(variable: str) -> str:
     """What the agent sends as its key to the gateway."""
-    if not variable:
-        return agents.PLACEHOLDER
-    if not os.environ.get(variable):
-        raise exits.CommandError(f"the environment variable {variable} is not set", step=f"export {variable}=...")
-    return os.environ[variable]
+    return gateways.key_in(variable) if variable else agents.PLACEHOLDER
 
 
 def _loaded(config: Path | None, check_secrets: bool) -> "Config | None":

@@ -1,7 +1,6 @@
 """Where `turns` and `why` find recorded turns: a running gateway, or a ledger."""
 
 import contextlib
-import os
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -92,7 +91,7 @@ class Records:
         return [_record(row) for row in answer.get("turns", [])], str(answer.get("next", ""))
 
     def _key(self) -> str:
-        return os.environ.get(self.key_env, "") if self.key_env else ""
+        return gateways.key_in(self.key_env) if self.key_env else ""
 
 
 def none_of(route: str = "", session: str = "") -> str:

@@ -21,4 +21,4 @@ class Passthrough(Struct, frozen=True, tag="passthrough", tag_field="type", forb
 
     def route(self, turn: Turn) -> Forward:
         """The one target, whatever the turn."""
-        return Forward(self.target, Why("fixed", f"this route always uses {self.target}"), self.fallbacks)
+        return Forward(self.target, Why("fixed", f"nothing to decide: always {self.target}"), self.fallbacks)
