@@ -10,6 +10,7 @@ from tests.ledger.records import turn
 from turnout.conversation import Usage
 from turnout.ledger.rows import COLUMNS, Capture, record_of, row_of
 from turnout.ledger.trace import Call, TurnRecord
+from turnout.routing.core import Why
 
 
 def _row(record: TurnRecord, capture: Capture = "signals") -> dict[str, Any]:
@@ -29,6 +30,28 @@ def test_capture_none_keeps_no_word() -> None:
     assert kept.calls[0].reply == ""
     assert row["request_skeleton"] is row["request_parts"] is row["response"] is None
     assert b"secret" not in repr(row).encode()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"streak": 1, "verdict": "escalate", "verdict_reason": "the secret is out"},
+        {"occasion": "done", "plan": "open the secret file"},
+        {"crux": "a secret", "primary_rule": "SUP-1", "p_solve": 0.5},
+        {"verdict": {"topic": "secret", "sure": True, "p": 0.5, "more": {"a": "secret"}}},
+    ],
+)
+def test_capture_none_keeps_no_word_of_a_judge(values: dict[str, Any]) -> None:
+    row = _row(turn(why=Why("judge", "a verdict", values=values)), "none")
+    assert "secret" not in repr(row)
+    assert "secret" in repr(_row(turn(why=Why("judge", "a verdict", values=values)), "signals"))
+
+
+def test_capture_none_keeps_what_a_judge_decided() -> None:
+    why = Why("judge", "a verdict", values={"streak": 1, "verdict": "escalate", "verdict_reason": "it loops"})
+    kept = record_of(_row(turn(why=why), "none")["record"]).why
+    assert kept is not None
+    assert kept.values == {"streak": 1, "verdict": "escalate"}
 
 
 def test_capture_signals_keeps_signals_but_no_body() -> None:

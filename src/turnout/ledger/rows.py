@@ -43,6 +43,8 @@ def bare(record: TurnRecord, capture: Capture) -> TurnRecord:
         changes["calls"] = tuple(replace(call, reply="") if call.reply else call for call in record.calls)
     if capture == "none":
         changes["signals"] = None
+        if record.why is not None:
+            changes["why"] = record.why.without_words()
     if capture != "full" and record.handover is not None:
         changes["handover"] = record.handover.without_words() if capture == "signals" else None
     return replace(record, **changes) if changes else record

@@ -180,6 +180,20 @@ class Why(Struct, frozen=True, omit_defaults=True):
     abstained: bool = False
     price: dict[str, Any] = {}
 
+    def without_words(self) -> "Why":
+        """The same without what a judge wrote: its reasons, its plan, the texts of its answer."""
+        verdict = self.values.get("verdict")
+        if not isinstance(verdict, dict) and _WRITTEN.isdisjoint(self.values):
+            return self
+        values = {key: value for key, value in self.values.items() if key not in _WRITTEN}
+        if isinstance(verdict, dict):
+            values["verdict"] = {key: value for key, value in verdict.items() if isinstance(value, bool | int | float)}
+        return msgspec.structs.replace(self, values=values)
+
+
+_WRITTEN = frozenset(("verdict_reason", "crux", "plan"))
+"""Names of values that hold a judge's words."""
+
 
 def taken_over(why: Why, chosen: str, by: str) -> Why:
     """The explanation of a choice that could not serve the turn, so that another target did."""

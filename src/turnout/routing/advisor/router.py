@@ -12,7 +12,7 @@ from turnout.conversation import Note, Opaque, Reply
 from turnout.routing.advisor import words
 from turnout.routing.advisor.memory import REFUNDS, AdvisorBudget, Occasion, Reviewed
 from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Router, TargetName, Turn, Why, ask, nested
-from turnout.routing.judging import failed
+from turnout.routing.judging import failed, kept
 from turnout.routing.passthrough import Passthrough
 from turnout.signals import regex
 
@@ -156,7 +156,7 @@ class Advisor(Struct, frozen=True, dict=True, tag="advisor", tag_field="type", f
                 )
                 return Answer(reply, decision.target, why, decision.propensity, decision.remember)
             notes = (Note(words.redo_note(reply, review.plan)),)
-            values["plan"] = review.plan[:500]
+            values["plan"] = kept(review.plan)
             sentence = f"{self.advisor} held the turn of {decision.target} back, which does it again by its plan"
             decision = replace(decision, why=Why("advisor", sentence, "redo", values=values))
             if again == REDOS_AT_MOST or self._never_again(turn, budget):

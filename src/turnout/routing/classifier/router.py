@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from turnout.routing.classifier import capability, custom
 from turnout.routing.core import Asking, Decision, Forward, State, TargetName, Turn, Why
-from turnout.routing.judging import Answered, Excerpt, Judging, Question, Unanswered, consult, transcript
+from turnout.routing.judging import Answered, Excerpt, Judging, Question, Unanswered, consult, kept, transcript
 from turnout.routing.tasks import same_task, task_of
 
 
@@ -216,7 +216,7 @@ class Classifier(Struct, frozen=True, dict=True, tag="classifier", tag_field="ty
         )
         why = Why(
             "classifier", sentence, verdict.primary_rule, confidence=verdict.p_solve, threshold=least,
-            values=msgspec.structs.asdict(verdict),
+            values=kept(msgspec.structs.asdict(verdict)),
         )  # fmt: skip
         return (self.efficient if enough else self.capable), why
 
@@ -230,10 +230,12 @@ class Classifier(Struct, frozen=True, dict=True, tag="classifier", tag_field="ty
         key = "" if choice is custom.MISSING else custom.key_of(choice)
         target = self.targets.get(key)
         if target is None:
-            what = f"{key[:80]!r} is no choice that has a target" if key else f"there is no choice at {self.choice}"
+            what = (
+                f"{kept(key[:80])!r} is no choice that has a target" if key else f"there is no choice at {self.choice}"
+            )
             return self._without("unknown_choice", f"the judge abstained: {what}")
         return target, Why(
-            "classifier", f"the judge chose {key!r}, which is {target}'s", key, values={"verdict": answer}
+            "classifier", f"the judge chose {key!r}, which is {target}'s", key, values={"verdict": kept(answer)}
         )
 
     def _without(self, rule: str, sentence: str, **values: Any) -> tuple[None, Why]:

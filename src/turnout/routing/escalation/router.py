@@ -21,7 +21,7 @@ from turnout.routing.core import (
 from turnout.routing.escalation.irreversible import irreversible, offers_irreversible
 from turnout.routing.escalation.memory import EscalationHeld, EscalationMemory, EscalationRearmed, EscalationVoted
 from turnout.routing.escalation.rubric import QUESTION
-from turnout.routing.judging import Excerpt, Judging, Unanswered, consult, doubts, transcript, unfinished
+from turnout.routing.judging import Excerpt, Judging, Unanswered, consult, doubts, kept, transcript, unfinished
 
 _NEW = EscalationMemory()
 
@@ -195,7 +195,7 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         remember = (*opened, vote) if sure else ()
         values |= {
             "verdict": "escalate" if escalate else "decline",
-            "verdict_reason": reason[:500],
+            "verdict_reason": kept(reason),
             "streak": after.streak,
             "confirmations": needed,
         }

@@ -17,6 +17,7 @@ from turnout.routing.judging.consult import (
     read,
 )
 from turnout.routing.judging.doubts import doubts, unfinished
+from turnout.routing.judging.kept import kept
 from turnout.routing.judging.structured import NotStructured, read_object
 from turnout.routing.judging.transcript import Excerpt, shortened, transcript
 
@@ -33,6 +34,7 @@ __all__ = [
     "consult",
     "doubts",
     "failed",
+    "kept",
     "read",
     "read_object",
     "shortened",

@@ -146,7 +146,13 @@ def read(outcome: Outcome, question: Question[V]) -> Answered[V] | Unanswered:
     except NotStructured as error:
         return Unanswered("parse_error", f"the judge's answer cannot be read: {error}")
     except msgspec.ValidationError as error:
-        return Unanswered("invalid_response", f"the judge's answer does not fit: {error}")
+        return Unanswered("invalid_response", f"the judge's answer does not fit: {_unfit(error)}")
+
+
+def _unfit(error: msgspec.ValidationError) -> str:
+    """Where and how an answer does not fit, without the value that stands there."""
+    problem, at, where = str(error).rpartition(" - at ")
+    return f"Invalid enum value{at}{where}" if problem.startswith("Invalid enum value") else str(error)
 
 
 def _instead(reply: Reply) -> str:
