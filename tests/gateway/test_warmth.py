@@ -192,6 +192,15 @@ def test_cache_marks_that_move_along_break_nothing(gateway: Running) -> None:
         messages = grown(messages, step)
 
 
+def test_where_nothing_is_marked_to_be_kept_a_switch_breaks_nothing(gateway: Running) -> None:
+    messages = opening()
+    for step, route in enumerate(("marked", "second", "marked"), 1):
+        use = use_of(send(gateway, route, messages))
+        assert (use.reported_read, use.reported_write) == (0, 0)
+        assert use.cause == ("first" if step == 1 else "")
+        messages = grown(messages, step)
+
+
 def test_a_model_gets_its_own_reasoning_back_and_so_finds_its_prefix_again(tmp_path: Path) -> None:
     """The model that thought first wrote a prefix with its thinking; that another has thought since changes nothing of it."""
     script(tmp_path, "script.jsonl", {"reasoning": "Let me see. ", "text": "Very well. " + "noted. " * 30})

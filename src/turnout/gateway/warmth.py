@@ -188,6 +188,8 @@ def _use(
             cause = ""
         elif cause == "" and predicted >= caching.least_tokens and read < MISSED * predicted:
             cause, part, message, upto, lost = "provider", "", None, None, predicted - read
+        if cause == "switch" and not read and written == 0 and _counts_writes(model.facts.rates):
+            cause = ""  # Nothing was marked to be kept, so whoever serves reads it all anew.
     if cause in ("", "first"):
         part, message, upto, lost = "", None, None, 0.0
     return CacheUse(
@@ -208,11 +210,16 @@ def _use(
 
 def _writes(new: int, rates: Rates | None, caching: Caching, warm: Warm | None) -> int:
     """How many of the new tokens are expected to be reported as written; none where writes are not counted."""
-    if rates is None or rates.cache_write_5m is None:
+    if not _counts_writes(rates):
         return 0
     if not caching.whole(new + (warm.tokens if warm is not None else 0)):
         return 0
     return round(new * (warm.share if warm is not None else _FRESH.share))
+
+
+def _counts_writes(rates: Rates | None) -> bool:
+    """Whether what goes into the cache is charged and reported, as where clients mark what is kept."""
+    return rates is not None and rates.cache_write_5m is not None
 
 
 _FRESH = Warm("", 0.0, 0, 0, 0, 0)
