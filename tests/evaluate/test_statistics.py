@@ -133,3 +133,11 @@ def test_tails_are_percentiles_and_the_dearest() -> None:
     assert found.dearest_share == pytest.approx(199 / 5050)
     assert found.mean_without == pytest.approx(sum(range(99)) / 99)
     assert tails([]) is None
+
+
+def test_every_task_is_drawn_as_often_as_any_other() -> None:
+    tasks = [str(i) for i in range(20)]
+    drawn = resample(Sums(tasks, {t: [float(t == other) for other in tasks] for t in tasks}, 100).by_task, 4000)
+    assert drawn.sum(axis=1) == pytest.approx(20.0)
+    # Each is Poisson-like with mean 1: over 4,000 resamples its mean is within six standard errors.
+    assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)

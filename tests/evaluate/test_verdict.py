@@ -133,3 +133,11 @@ def test_without_units_there_is_not_enough_data() -> None:
 def test_nine_tasks_settle_nothing() -> None:
     assert judged(many((9, YES, yes))).answer == "not enough data"
     assert judged(many((10, YES, yes))).answer == "does not pay"
+
+
+def test_a_figure_inside_its_bound_is_not_enough_where_its_interval_is_not() -> None:
+    # One task lost in a hundred: 0.01 is below the margin of 0.02, its interval is not.
+    found = judged(routed((69, YES, yes, yes), (30, YES, no, YES), (1, YES, no, no)))
+    assert found.answer == "not enough data"
+    assert found.criteria[0].holds is None
+    assert found.criteria[0].difference.value == pytest.approx(0.01)
