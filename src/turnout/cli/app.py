@@ -17,6 +17,7 @@ from turnout.cli import (
     init,
     judges,
     launch,
+    mapping,
     observe,
     output,
     prices,
@@ -48,6 +49,7 @@ app.command("cache")(cache.cache)
 app.command("judges")(judges.judges)
 app.command("economics")(economics.economics)
 app.command("import")(importing.import_)
+app.command("map")(mapping.map_)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.command("evaluate")(evaluate.evaluate)

@@ -5,6 +5,7 @@ J = right / (right + false + missed), which is a share; its interval is the Wils
 """
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import TypeVar
 
@@ -94,3 +95,16 @@ def confusion(pairs: Iterable[tuple[T, T]]) -> dict[T, dict[T, int]]:
         row = counts.setdefault(truth, {})
         row[said] = row.get(said, 0) + 1
     return counts
+
+
+def kappa(pairs: Iterable[tuple[T, T]]) -> float | None:
+    """Cohen's kappa: how far two agree beyond what their habits alone would give. 1 = always, 0 = no more than by chance; None
+    for no pairs, and where both only ever say one and the same."""
+    said = list(pairs)
+    of = len(said)
+    if not of:
+        return None
+    agreed = sum(a == b for a, b in said) / of
+    first, second = Counter(a for a, _ in said), Counter(b for _, b in said)
+    chance = sum(count * second[name] for name, count in first.items()) / of**2
+    return None if chance == 1 else (agreed - chance) / (1 - chance)

@@ -9,7 +9,7 @@ from turnout.routing.asked import Asked
 from turnout.routing.core import Why
 from turnout.routing.handover.note import HandOver
 from turnout.routing.warmth import CacheUse
-from turnout.signals import Signals
+from turnout.signals import Signals, ToolKind
 
 Ended: TypeAlias = Literal["ok", "error", "cut", "client_gone", "rejected"]
 """How a turn ended for the client: `ok`; `error` (an error before any content); `cut` (an in-stream error after content);
@@ -47,9 +47,9 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
 
     `id`: also the header x-turnout-turn. `at`: Unix seconds. `policy`: digest of the route's configuration. `asked_for`: the
     model name the client sent. `target`, `model`: who served (or would have). `signals`: kept unless capture is `none`.
-    `request`, `response`: bodies, kept under capture `full`. `drops`: how many fields a translation lost, listed in
-    `drop_report`. `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls;
-    None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the
+    `acts`: kinds of the tools the reply called, where known. `request`, `response`: bodies, kept under capture `full`.
+    `drops`: how many fields a translation lost, listed in `drop_report`. `memory`: the lane's states the router read;
+    `remembered`: events it left. `cost_usd`: sum over all calls; None when any part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the
     note that the target was given because another model had served before; under capture `signals` without what people and
     models said. `propensity`: with which the target was drawn. Under capture `full` also `asked`: what the router asked models
     while deciding and what came of it, `cooling`: the targets that were unhealthy then, and `stopped`: the canaries that had been
@@ -90,6 +90,7 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     error_message: str = ""
     stop: str = ""
+    acts: tuple[ToolKind, ...] = ()
     drops: int = 0
     drop_report: tuple[Any, ...] = ()
     decision_s: float = 0.0

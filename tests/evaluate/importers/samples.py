@@ -144,7 +144,15 @@ def mini_swe_agent() -> dict[str, Any]:
             {"role": "user", "content": "Fix the basket."},
             {"role": "assistant", "content": said, "extra": {"response": {"usage": usage, "created": 1_772_000_000}}},
             {"role": "user", "content": "<returncode>2</returncode>\n<output>\nls: cannot access\n</output>"},
-            {"role": "assistant", "content": said, "extra": {"response": {"usage": usage}, "cost": 0.02}},
+            {
+                "role": "assistant",
+                "content": said,
+                "extra": {
+                    "response": {"usage": usage, "created": 1_772_000_010},
+                    "cost": 0.02,
+                    "timestamp": 1_772_000_012.5,
+                },
+            },
         ],
         "instance_id": "shop__basket-1",
         "trajectory_format": "mini-swe-agent-1",

@@ -122,6 +122,16 @@ def test_codex_counts_each_call_once(tmp_path: Path) -> None:
     assert found[2].cost_note.startswith("unknown")
 
 
+def test_codex_turns_that_begin_alike_are_all_kept(tmp_path: Path) -> None:
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Next."}]}
+    asked = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]}
+    start = {"id": "old-rollout", "timestamp": "2025-09-01T10:00:00Z", "instructions": None}
+    path = tmp_path / "rollout-old.jsonl"
+    path.write_bytes(lines([start, *([asked, said, {"record_type": "state"}] * 3)]))
+    assert imported(path, tmp_path / "a.db").new_turns == 3
+    assert {t.session for t in turns(tmp_path / "a.db")} == {"old-rollout"}
+
+
 def test_opencode_prices_what_opencode_does_not(tmp_path: Path) -> None:
     first, second = (turns_of("opencode", tmp_path)[i] for i in (0, 1))
     assert (first.cost_usd, first.cost_note) == (0.002, "as recorded")
@@ -133,7 +143,7 @@ def test_opencode_prices_what_opencode_does_not(tmp_path: Path) -> None:
 def test_mini_swe_agent_commands_and_exit_codes(tmp_path: Path) -> None:
     first, second = turns_of("mini-swe-agent", tmp_path)
     assert first.usage == Usage(1000, 60, 200)
-    assert second.cost_usd == 0.02
+    assert (second.cost_usd, second.at, second.total_s) == (0.02, 1_772_000_010, 2.5)
     assert second.signals is not None
     assert second.signals.observations[0].exit_code == 2
 

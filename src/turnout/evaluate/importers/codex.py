@@ -150,7 +150,7 @@ class _Reading:
             yield from self.close()
         if self._began is None:
             self._began = self._heard if self._heard is not None else at
-            self._key = record.digest
+            self._key = f"{record.digest}:{self._n}"
         self._last = at if at is not None else self._last
 
     def _event(self, payload: dict[str, Any], record: Record) -> Iterator[Event]:

@@ -77,13 +77,13 @@ def _mini(source: Source, record: Record, who: Who, model: str) -> Iterator[Even
             calls = message.get("tool_calls") or []
             open_call = calls[0]["id"] if len(calls) == 1 else ""
             response = table(extra.get("response"))
-            at = (
-                moment(extra.get("timestamp")) or moment(table(one).get("timestamp")) or moment(response.get("created"))
-            )
+            began, ended = moment(response.get("created")), moment(extra.get("timestamp"))
+            took = max(ended - began, 0.0) if began is not None and ended is not None else 0.0
+            at = began or ended or moment(table(one).get("timestamp"))
             usage = read_usage(response.get("usage"))
-            cost = number(extra.get("cost"))
+            cost = number(extra.get("cost")) or None  # 0 where it knows no price
             yield Replied(
-                who, message, f"{record.digest}:{n}", at, 0.0, text(response.get("model")) or model, usage, cost
+                who, message, f"{record.digest}:{n}", at, took, text(response.get("model")) or model, usage, cost
             )
         elif message["role"] == "user" and open_call:
             yield Said(who, _observed(open_call, message["content"], extra))

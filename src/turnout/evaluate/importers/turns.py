@@ -21,7 +21,8 @@ from turnout.ledger.importing import ImportedOutcome
 from turnout.ledger.rows import Capture
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.pricing import Prices, cost
-from turnout.signals import BUILT_IN, Signals, Vocabulary, observe, real_user_text
+from turnout.signals import BUILT_IN, Signals, ToolKind, Vocabulary, observe, real_user_text
+from turnout.signals.calls.tools import read_call
 
 HELD_AT_MOST = 4_000
 """Messages of one task that signals look back on."""
@@ -198,6 +199,7 @@ class Assembler:
             ended="error" if event.error else "ok",
             error=event.error,
             stop=stop,
+            acts=tuple(_kind(one, self._vocabulary) for one in event.message.get("tool_calls") or ()),
             total_s=event.total_s,
             request=_body(model, lane.body) if full else None,
             response=msgspec.json.encode(scrubbed(event.message) if self._scrubbing else event.message)
@@ -209,6 +211,11 @@ class Assembler:
         outcome = scrubbed(told.outcome) if self._scrubbing else told.outcome
         at = told.at if told.at is not None else self._dated
         return ImportedOutcome(told.key, at, self._source, replace(outcome))
+
+
+def _kind(made: dict[str, Any], vocabulary: Vocabulary) -> ToolKind:
+    function = made["function"]
+    return read_call(function["name"], function["arguments"], None, vocabulary).kind
 
 
 def _body(model: str, messages: list[bytes]) -> bytes:
