@@ -165,6 +165,12 @@ def test_a_url_of_sessions_in_the_environment_is_judged_and_not_shown(url: str, 
     assert "hush" not in str(found)
 
 
+@pytest.mark.parametrize("url", ["rediss", "redis", "memory", "memory:x", "redis://"])
+def test_a_url_of_sessions_that_serving_would_refuse_is_an_error(url: str) -> None:
+    text = GOOD.replace("[routes.coder]", f'[sessions]\nurl = "{url}"\n[routes.coder]', 1)
+    assert [f.key for f in findings(text) if f.severity == "error"] == ["sessions.url"]
+
+
 @pytest.mark.parametrize(
     ("added", "key", "says"),
     [

@@ -118,6 +118,12 @@ def test_a_file_becomes_structs() -> None:
         ('type = "two"', "", "routes.coder", "missing key `type`"),
         ('aliases = ["claude-coder"]', 'alias = ["x"]', "routes.coder.alias", "did you mean `aliases`?"),
         ('aliases = ["claude-coder"]', 'aliases = ["coder"]', "routes.coder.aliases[0]", "already belongs"),
+        (
+            'aliases = ["claude-coder"]',
+            'small_models = ["coder"]\nbackground = "small"',
+            "routes.coder.small_models[0]",
+            "already belongs",
+        ),
         ('aliases = ["claude-coder"]', "strict = 1", "routes.coder.strict", "expected `bool`"),
         ('upstream = "main"', 'upstream = "mian"', "targets.small.upstream", "did you mean `main`?"),
         ("output = 2 }", 'output = "2" }', "targets.small.price.output", "expected `float`, got `str`"),

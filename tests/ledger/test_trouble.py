@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.ledger.records import turn
 
+from turnout.errors import ConfigError
 from turnout.ledger import writer
 from turnout.ledger.spill import Spill, SpillFile
 from turnout.ledger.store import Ledger
@@ -82,6 +83,20 @@ def test_sigkill_loses_at_most_what_was_not_flushed(tmp_path: Path) -> None:
     reopened.append(turn(10**6 - 1))
     assert reopened.turn(f"turn-{10**6 - 1:06d}") is not None
     reopened.close()
+
+
+def test_a_damaged_file_is_named_with_what_the_database_says(tmp_path: Path) -> None:
+    path = tmp_path / "turnout.db"
+    ledger = Ledger.open(f"sqlite:///{path}")
+    for n in range(200):
+        ledger.append(turn(n))
+    ledger.close()
+    data = path.read_bytes()
+    path.write_bytes(data[:20_000] + b"\xff" * (len(data) - 20_000))
+    damaged = Ledger.read(f"sqlite:///{path}")
+    with pytest.raises(ConfigError, match=r"turnout\.db cannot be read: .*malformed"):
+        damaged.turns(limit=200)
+    damaged.close()
 
 
 def test_a_locked_database_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

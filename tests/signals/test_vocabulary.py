@@ -138,6 +138,7 @@ def test_what_one_vocabulary_read_does_not_colour_another() -> None:
     ("text", "line", "key", "says"),
     [
         ('[signals.tools]\nacme = "writes"', 2, "signals.tools.acme", "writes"),
+        ('[signals.tools]\nAcme = "read"\nacme = "write"', 1, "signals.tools", "are one name"),
         ('[signals.programs]\nacme = 3', 2, "signals.programs.acme", "expected"),
         ('[[signals.patterns]]\nmatch = "("\nclass = "critical"\nkind = "x"', 2, "signals.patterns[0].match", "not a regular"),
         ('[[signals.patterns]]\nmatch = "a*"\nclass = "none"\nkind = "x"', 2, "signals.patterns[0].match", "every text"),

@@ -210,13 +210,15 @@ class _Checks:
 
     def _sessions(self, url: str, variable: str) -> None:
         """Note what is wrong with the URL of a Redis server, in the file or in the environment; never the URL itself."""
-        redis = url.startswith(("redis:", "rediss:"))
+        redis = url.split(":", 1)[0] in ("redis", "rediss")
         path = ("sessions", "url_env" if variable else "url")
         if redis:
             try:
                 address.parse(url)
             except ConfigError as error:
                 self.tables.note(path, error.message)
+        elif not variable and url.startswith("memory") and url not in ("memory:", "memory://"):
+            self.tables.note(path, "not a session store", "expected memory: or redis://HOST:6379/0")
         elif variable and url and not url.startswith("memory:"):
             self.tables.note(path, "the variable holds no URL of a session store", "expected redis://HOST:6379/0")
         if redis and variable and importlib.util.find_spec("redis") is None:

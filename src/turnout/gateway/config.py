@@ -349,7 +349,7 @@ class _Reading:
             for position, model in enumerate((name, *route.aliases)):
                 owner = taken.setdefault(model, name)
                 if owner != name or (position and model == name):
-                    where = (*path, "aliases", position - 1) if position else path
+                    where = (*path, *_named(table, model)) if position else path
                     self.tables.note(where, f"the model name `{model}` already belongs to route `{owner}`")
             routes[name] = msgspec.structs.replace(route, policy=_policy(route, upstreams, targets, signals))
         if not self.document.get("routes"):
@@ -405,6 +405,14 @@ class _Reading:
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTHENTICATES = ("authorization", "x-api-key", "api-key", "proxy-authorization", "cookie")
+
+
+def _named(table: Mapping[str, Any], model: str) -> tuple[str | int, ...]:
+    """Where a route's table names `model`."""
+    for key in ("aliases", "small_models"):
+        if model in table.get(key, ()):
+            return key, table[key].index(model)
+    return ()
 
 
 def _judge_upstream(upstream: Upstream, path: lines.Path, tables: Tables) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.url import URL
+from sqlalchemy.exc import DBAPIError
 
+from turnout.errors import ConfigError
 from turnout.ledger import database, reading
 from turnout.ledger.importing import Importing
 from turnout.ledger.outcome import Outcome, Reported
@@ -135,8 +137,16 @@ class Ledger:
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         self.flush()
-        with self._lock, self._engine.connect() as connection:
-            yield connection
+        try:
+            with self._lock, self._engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            if self._writer is not None:
+                raise
+            where = self._engine.url.render_as_string(hide_password=True)
+            raise ConfigError(
+                f"the ledger {where} cannot be read: {database.reason(error)}", key="ledger.url"
+            ) from None
 
 
 def _closed(record: TurnRecord) -> None:

@@ -85,6 +85,12 @@ class Additions(Struct, frozen=True, forbid_unknown_fields=True):
         for key in ("tools", "programs"):
             if any(not name.strip() for name in getattr(self, key)):
                 raise ValueError(f"{key}: a name may not be blank")
+        known: dict[str, str] = {}
+        for name in self.tools:
+            if (same := known.setdefault(name.lower(), name)) != name:
+                raise ValueError(
+                    f"tools: `{same}` and `{name}` are one name, as upper and lower case are alike; keep one"
+                )
 
 
 class Matcher(Struct, frozen=True):

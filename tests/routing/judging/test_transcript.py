@@ -150,6 +150,16 @@ def test_flags_media_and_foreign_parts_are_named() -> None:
     assert "(an empty answer)" in shown(Conversation(messages), Reply(()))
 
 
+@pytest.mark.parametrize(
+    ("stop", "says"), [("length", "cut off there"), ("refusal", "moderation"), ("end", ""), ("tool_calls", "")]
+)
+def test_what_ended_a_turn_is_told_where_the_agent_did_not(stop: Any, says: str) -> None:
+    text = shown(Conversation((Message("user", (Text("go on"),)),)), Reply((Text("half of"),), stop))
+    after = text.rpartition("agent: half of")[2]
+    assert says in after
+    assert bool(after.strip()) == bool(says)
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_same_work_reads_the_same_in_every_format(form: Format) -> None:
     tools = (Tool("bash", parameters={"type": "object", "properties": {}}),)

@@ -66,7 +66,7 @@ def transcript(
     messages, total = conversation.messages, len(conversation.messages)
     opening = _opening(conversation)
     anchors = _anchors(conversation, signals, opening, how.anchor_chars)
-    newest = _turn(reply.parts, how.chars) or "(an empty answer)" if reply is not None else ""
+    newest = _newest(reply, how.chars) if reply is not None else ""
     head = f"Turn {_turns(conversation.roles) + (reply is not None)} of the agent"
     room = how.total_chars - len(anchors) - len(newest) - len(head) - 200
     steps, first = _steps(messages, conversation.roles, opening, how, room, how.window - (reply is not None))
@@ -78,6 +78,18 @@ def transcript(
     if newest:
         pieces.append(f"## The agent's turn to judge\n{newest}")
     return shortened("\n\n".join(piece for piece in pieces if piece), how.total_chars)
+
+
+def _newest(reply: Reply, limit: int) -> str:
+    """The turn to judge, and what ended it where that was not the agent."""
+    lines = (_turn(reply.parts, limit) or "(an empty answer)", _ENDED.get(reply.stop, ""))
+    return "\n".join(line for line in lines if line)
+
+
+_ENDED = {
+    "length": "(cut off there: the answer had reached the most that it may have)",
+    "refusal": "(ended there by the provider's moderation, or declined)",
+}
 
 
 def _turns(roles: Sequence[str]) -> int:
