@@ -118,12 +118,6 @@ def test_a_file_becomes_structs() -> None:
         ('type = "two"', "", "routes.coder", "missing key `type`"),
         ('aliases = ["claude-coder"]', 'alias = ["x"]', "routes.coder.alias", "did you mean `aliases`?"),
         ('aliases = ["claude-coder"]', 'aliases = ["coder"]', "routes.coder.aliases[0]", "already belongs"),
-        (
-            'aliases = ["claude-coder"]',
-            'small_models = ["coder"]\nbackground = "small"',
-            "routes.coder.small_models[0]",
-            "already belongs",
-        ),
         ('aliases = ["claude-coder"]', "strict = 1", "routes.coder.strict", "expected `bool`"),
         ('upstream = "main"', 'upstream = "mian"', "targets.small.upstream", "did you mean `main`?"),
         ("output = 2 }", 'output = "2" }', "targets.small.price.output", "expected `float`, got `str`"),
@@ -324,3 +318,25 @@ def test_a_secret_that_no_header_can_carry_is_refused_and_not_repeated(tmp_path:
         load(file, {"MAIN_API_KEY": "abcdef-123\nabcdef-456"}, ROUTERS)
     assert caught.value.key == "upstreams.main.api_key_env"
     assert "abcdef" not in str(caught.value)
+
+
+def test_a_small_model_that_is_taken_is_named_where_it_stands() -> None:
+    text = """
+[upstreams.main]
+format = "openai_chat"
+base_url = "http://127.0.0.1:8000/v1"
+[targets.one]
+upstream = "main"
+model = "m"
+[routes.a]
+type = "passthrough"
+target = "one"
+[routes.b]
+type = "passthrough"
+target = "one"
+background = "one"
+small_models = ["mini", "a"]
+"""
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.key) == (15, "routes.b.small_models[1]")
