@@ -111,6 +111,16 @@ def test_claude_code_sidechains_are_lanes_of_their_own(tmp_path: Path) -> None:
     assert [(t.agent, t.agent_kind) for t in turns(tmp_path / "a.db")] == [("", "main")] * 2 + [("a1", "subagent")] * 2
 
 
+def test_claude_code_sessions_that_were_resumed_are_not_charged_twice(tmp_path: Path) -> None:
+    rows = claude_code(1, 4)
+    (tmp_path / "first.jsonl").write_bytes(lines(rows[:8]))
+    resumed = [{**row, "sessionId": "session-resumed"} if "sessionId" in row else row for row in rows]
+    (tmp_path / "second.jsonl").write_bytes(lines(resumed))
+    assert imported(tmp_path / "first.jsonl", tmp_path / "a.db").new_turns == 2
+    second = imported(tmp_path / "second.jsonl", tmp_path / "a.db")
+    assert (second.turns, second.new_turns) == (4, 2)
+
+
 def test_codex_counts_each_call_once(tmp_path: Path) -> None:
     path = tmp_path / "rollout-x.jsonl"
     path.write_bytes(lines(codex(2)))

@@ -65,7 +65,10 @@ class _Pending:
         began = self.began if self.began is not None else self.last
         took = self.last - began if self.last is not None and began is not None else 0.0
         key = self.id or f"line {place}"
-        yield Replied(self.who, message, key, began, max(took, 0.0), self.model, read_usage(self.usage))
+        # A resumed session begins with a copy of the one before; ids of API messages are unique over all of them.
+        unique = f"anthropic {self.id}" if self.id.startswith("msg_") else ""
+        usage = read_usage(self.usage)
+        yield Replied(self.who, message, key, began, max(took, 0.0), self.model, usage, unique=unique)
         yield from self.aside
 
 

@@ -30,7 +30,8 @@ class Said(Struct, frozen=True):
 class Replied(Struct, frozen=True):
     """A model's message in chat form: a turn.
 
-    `key`: names it within its lane. `at`: when it was asked for, Unix seconds, None = not recorded. `total_s`: how long it took.
+    `key`: names it within its lane. `unique`: names it in the whole world, "" = nothing does; a copy in another session is the
+    same turn then. `at`: when it was asked for, Unix seconds, None = not recorded. `total_s`: how long it took.
     `cost_usd`: as recorded, None = to be priced from `usage`. `error`: the fault it ended in, "" none.
     """
 
@@ -43,7 +44,7 @@ class Replied(Struct, frozen=True):
     usage: Usage | None = None
     cost_usd: float | None = None
     error: str = ""
-    route: str = ""
+    unique: str = ""
 
 
 class Ended(Struct, frozen=True):

@@ -167,7 +167,7 @@ class Assembler:
         stop: Stop = "tool_calls" if event.message.get("tool_calls") else "end"
         full = self._capture == "full"
         return TurnRecord(
-            id=f"imp-{name_of(session, agent, event.key)}",
+            id=f"imp-{name_of(event.unique) if event.unique else name_of(session, agent, event.key)}",
             at=at,
             route=f"imported:{self._source}",
             session=session,
