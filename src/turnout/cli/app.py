@@ -8,6 +8,7 @@ import typer
 
 from turnout.cli import (
     cache,
+    canary,
     check,
     demo,
     economics,
@@ -54,6 +55,7 @@ app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(prices.app, name="prices")
+app.add_typer(canary.app, name="canary")
 
 
 @app.command()

@@ -8,6 +8,7 @@ import msgspec
 
 from turnout.conversation import FORMATS, Format
 from turnout.errors import ClientError
+from turnout.gateway.canary.host import NONE
 from turnout.gateway.continuing import continued
 from turnout.gateway.opened import Gateway
 from turnout.routing.core import Answer, Ask, Decision, Turn
@@ -43,6 +44,7 @@ async def decide(gateway: Gateway, body: bytes, headers: Iterable[tuple[bytes, b
         deadline_s=gateway.config.server.deadline_s,
         asked_for=request.settings.model,
         agent=agent,
+        stopped=gateway.canaries.stopped.get(route.name, NONE),
     )
     try:
         run: Run[Ask, Any, Decision] = Run(route.router.route(turn))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
 from turnout.gateway.attend import Attendant
+from turnout.gateway.canary.host import Canaries
 from turnout.gateway.config import Config, Route, secret
 from turnout.gateway.judges import Judges, judges_of
 from turnout.gateway.once import Once
@@ -68,7 +69,8 @@ class Gateway:
         self.vocabulary = Vocabulary(config.signals)
         self.keeps_signals = config.ledger.capture != "none"
         self.keeps_bodies = config.ledger.capture == "full"
-        self.metrics = Metrics(ledger.health, sessions.trouble, lambda: sessions.reachable)
+        self.canaries = Canaries(config, ledger, self.internal_error)
+        self.metrics = Metrics(ledger.health, sessions.trouble, lambda: sessions.reachable, self.canaries.counts)
         self.exporter = exporter()
         self.once = Once()
         self.attendant = Attendant(config.server.keepalive_after_s)
@@ -114,11 +116,13 @@ class Gateway:
         """Begin the background work; needs a running loop."""
         self.loop = asyncio.get_running_loop()
         self.attendant.start()
+        self.canaries.start()
 
     async def close(self) -> None:
         """Flush and close everything; running turns are over by now."""
         self.closing = True
         await self.attendant.stop()
+        await self.canaries.close()
         await self.models.close()
         await self.judges.models.close()
         await self.sessions.close()

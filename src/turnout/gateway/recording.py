@@ -65,6 +65,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         response_id=serving.response_id,
         asked=serving.asked,
         cooling=serving.cooling,
+        stopped=serving.stopped,
         request=serving.body if gateway.keeps_bodies else None,
         response=b"".join(serving.response) if serving.response is not None else None,
     )

@@ -15,6 +15,7 @@ from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import KEY, makers, served
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
+from turnout.gateway.canary.host import NONE
 from turnout.gateway.config import Route
 from turnout.gateway.continuing import continued
 from turnout.gateway.forwarding import forward
@@ -78,6 +79,7 @@ class Serving:
     decided_s = 0.0
     asked: tuple[Asked, ...] = ()
     cooling: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
     overruled: Why | None = None
     committed = False
     entered: tuple[tuple[str, str], ...] = ()
@@ -178,9 +180,11 @@ class Serving:
             deadline_s=gateway.config.server.deadline_s,
             asked_for=settings.model,
             agent=self.agent,
+            stopped=gateway.canaries.stopped.get(route.name, NONE),
         )
         if gateway.keeps_bodies:
             self.cooling = tuple(name for name, facts in turn.targets.items() if not facts.healthy)
+            self.stopped = tuple(sorted(turn.stopped))
         decision = self.decision = await self._decide(route, turn, request)
         self.decided_s = time.monotonic() - self.began
         if isinstance(decision, Answer):

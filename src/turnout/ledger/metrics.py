@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -20,6 +21,16 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
 DECISION_SECONDS = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.02, 0.1, 1.0, 10.0, 60.0)
 Labels = tuple[str, ...]
+
+
+class CanaryCounts(Struct, frozen=True):
+    """Numbers of one canary. `lanes`: that are over, by arm. `evidence`: against the candidate by metric, 1 = it is stopped."""
+
+    route: str
+    name: str
+    stopped: bool
+    lanes: dict[str, int]
+    evidence: dict[str, float]
 
 
 class _Histogram:
@@ -56,6 +67,7 @@ class Metrics(Collector):
 
     `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped. `sessions`:
     what went wrong with the session store, by operation and kind; the store counts in it. `reachable`: whether it answers.
+    `canaries`: asked when scraped.
     """
 
     def __init__(
@@ -63,7 +75,9 @@ class Metrics(Collector):
         health: Callable[[], Health] | None = None,
         sessions: Mapping[Labels, float] | None = None,
         reachable: Callable[[], bool] | None = None,
+        canaries: Callable[[], Iterable[CanaryCounts]] | None = None,
     ) -> None:
+        self._canaries = canaries
         self.in_flight = 0
         self._health = health
         self._sessions = {} if sessions is None else sessions
@@ -171,6 +185,8 @@ class Metrics(Collector):
         if self._reachable is not None:
             about = "1 while the store of sessions answers."
             yield GaugeMetricFamily("turnout_sessions_reachable", about, value=float(self._reachable()))
+        if self._canaries is not None:
+            yield from _watched(list(self._canaries()))
         if self._health is not None:
             yield from _ledger(self._health())
 
@@ -206,6 +222,24 @@ def _counter(name: str, about: str, names: Labels, values: Mapping[Labels, float
     for labels, value in list(values.items()):
         family.add_metric(labels, value)
     return family
+
+
+def _watched(canaries: list[CanaryCounts]) -> Iterator[Metric]:
+    if not canaries:
+        return
+    of = ("route", "canary")
+    lanes: dict[Labels, float] = {(c.route, c.name, arm): n for c in canaries for arm, n in c.lanes.items()}
+    yield _counter("canary_lanes", "Lanes of canaries that are over, by arm.", (*of, "arm"), lanes)
+    stopped = GaugeMetricFamily("turnout_canary_stopped", "1 once a canary was stopped.", labels=of)
+    evidence = GaugeMetricFamily(
+        "turnout_canary_evidence", "Evidence against the candidate; at 1 it is stopped.", labels=(*of, "metric")
+    )
+    for canary in canaries:
+        stopped.add_metric((canary.route, canary.name), float(canary.stopped))
+        for metric, value in canary.evidence.items():
+            evidence.add_metric((canary.route, canary.name, metric), value)
+    yield stopped
+    yield evidence
 
 
 def _ledger(health: Health) -> Iterator[Metric]:

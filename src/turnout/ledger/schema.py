@@ -5,7 +5,7 @@ Migrations in `migrations/` build the same tables; a test compares the two.
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0002"
+REVISION = "0003"
 """The schema this code reads and writes: the newest migration."""
 
 metadata = MetaData()
@@ -94,6 +94,17 @@ imports = Table(
     Column("stored", BigInteger, nullable=False),
     Column("done", Boolean, nullable=False),
     Column("report", Text, nullable=False),
+)
+
+canaries = Table(
+    "canaries",
+    metadata,
+    # Canaries that were stopped, each once.
+    Column("route", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("metric", String, nullable=False),
+    Column("reason", Text, nullable=False),
 )
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

@@ -14,7 +14,8 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.exc import DBAPIError
 
 from turnout.errors import ConfigError
-from turnout.ledger import database, reading
+from turnout.ledger import canaries, database, reading
+from turnout.ledger.canaries import Batch, Stop
 from turnout.ledger.importing import Importing
 from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
@@ -129,6 +130,26 @@ class Ledger:
         """Turns without bodies, lane after lane and each in the order it went; never all in memory."""
         with self._reading() as connection:
             yield reading.lanes(connection, which or TurnFilter())
+
+    def stop_canary(self, stop: Stop) -> None:
+        """Keep that a canary was stopped; durable on return. The first stop of a canary stays."""
+        with self._lock, self._engine.begin() as connection:
+            canaries.stop(connection, stop)
+
+    def stopped_canaries(self) -> tuple[Stop, ...]:
+        """All canaries that were stopped, oldest first."""
+        with self._lock, self._engine.connect() as connection:
+            return canaries.stops(connection)
+
+    def turns_after(self, seq: int, route: str) -> Batch:
+        """The turns of a route stored after `seq` (0 = all), some at a time."""
+        with self._reading() as connection:
+            return canaries.turns_after(connection, seq, route)
+
+    def outcomes_after(self, seq: int) -> Batch:
+        """The outcomes stored after `seq` (0 = all), some at a time."""
+        with self._lock, self._engine.connect() as connection:
+            return canaries.outcomes_after(connection, seq)
 
     def importing(self, capture: Capture = "signals") -> Importing:
         """What files are imported with, beside the process that serves."""

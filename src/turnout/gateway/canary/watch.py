@@ -1,0 +1,148 @@
+"""Watches one canary: a fold of the turns and outcomes that the ledger records. Pure."""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from turnout.gateway.canary.gauge import Gauge, MetricFigures
+from turnout.gateway.canary.lane import LaneSoFar
+from turnout.ledger.canaries import Stop
+from turnout.ledger.outcome import Outcome, Reported
+from turnout.ledger.trace import TurnRecord
+from turnout.routing.canary.router import Canary
+from turnout.routing.canary.watching import Metric
+
+KEPT_AT_MOST = 50_000
+"""Lanes that are over and still known, for outcomes that come late."""
+Key: TypeAlias = tuple[str, str, str]
+
+
+class CanaryStatus(Struct, frozen=True):
+    """How a canary does. `running`: lanes that are not over yet, by arm; `lanes`: those that are."""
+
+    route: str
+    name: str
+    state: Literal["running", "stopped"]
+    share: float
+    lanes: dict[str, int]
+    running: dict[str, int]
+    metrics: dict[Metric, MetricFigures]
+    stopped_at: float | None = None
+    metric: str = ""
+    reason: str = ""
+
+
+class Watch:
+    """Lanes of one canary and the evidence so far. `stop`: set once, when the candidate did worse.
+
+    A lane counts once, when it has been silent for `settle_s`; later turns of it change nothing. An outcome counts for its
+    turn's lane, or for the main agent's lane of its session, the first one of each lane.
+    """
+
+    def __init__(self, route: str, canary: Canary) -> None:
+        self.route = route
+        self.canary = canary
+        self.stop: Stop | None = None
+        watching = canary.watching
+        limit = len(watching.metrics) / watching.alpha
+        self._gauges: dict[Metric, Gauge] = {
+            metric: Gauge(metric, watching.margin(metric), limit, watching.scale_lanes) for metric in watching.metrics
+        }
+        # By the time of their newest turn, longest silent first.
+        self._open: dict[Key, LaneSoFar] = {}
+        self._over: dict[Key, LaneSoFar] = {}
+        self._main: dict[tuple[str, str], Key] = {}
+        self._told: dict[Key, None] = {}
+        self._lanes = {"candidate": 0, "incumbent": 0}
+        self._clock = 0.0
+
+    def turn(self, record: TurnRecord) -> None:
+        """One recorded turn of the route."""
+        self.pass_to(record.at)
+        mark = record.why.values.get("canary") if record.why is not None else None
+        if not isinstance(mark, dict) or mark.get("name") != self.canary.name:
+            return
+        key = (record.tenant, record.session, record.agent)
+        if key in self._over:
+            return
+        lane = self._open.pop(key, None) or LaneSoFar(mark["arm"] == "candidate", float(mark["share"]))
+        lane.add(record)
+        self._open[key] = lane
+        if record.agent_kind == "main":
+            self._main.setdefault(key[:2], key)
+
+    def pass_to(self, now: float) -> None:
+        """Time goes on to `now` (Unix seconds): lanes that have been silent for long enough count."""
+        self._clock = max(self._clock, now)
+        while self._open:
+            key, lane = next(iter(self._open.items()))
+            over_at = lane.at + self.canary.watching.settle_s
+            if over_at > self._clock:
+                return
+            del self._open[key]
+            self._keep(key, lane)
+            self._lanes["candidate" if lane.candidate else "incumbent"] += 1
+            for metric, value in lane.values().items():
+                self._count(metric, lane, value, over_at)
+
+    def outcome(self, reported: Reported, lane_of: Callable[[str], Key | None]) -> None:
+        """An outcome that was told. `lane_of`: the lane of a turn by its id."""
+        outcome = reported.outcome
+        success = _success(outcome)
+        if success is None:
+            return
+        key = lane_of(outcome.turn) if outcome.turn else self._main.get((outcome.tenant, outcome.session))
+        lane = (self._open.get(key) or self._over.get(key)) if key is not None else None
+        if key is None or lane is None or key in self._told:
+            return
+        self._told[key] = None
+        self._count("success", lane, float(success), reported.at)
+
+    def _keep(self, key: Key, lane: LaneSoFar) -> None:
+        self._over[key] = lane
+        if len(self._over) > KEPT_AT_MOST:
+            oldest = next(iter(self._over))
+            del self._over[oldest]
+            self._told.pop(oldest, None)
+            if self._main.get(oldest[:2]) == oldest:
+                del self._main[oldest[:2]]
+
+    def _count(self, metric: Metric, lane: LaneSoFar, value: float, at: float) -> None:
+        gauge = self._gauges.get(metric)
+        if gauge is not None and gauge.add(lane.candidate, value, lane.share) and self.stop is None:
+            self.stop = Stop(self.route, self.canary.name, at, metric, self._reason(gauge))
+
+    def _reason(self, gauge: Gauge) -> str:
+        found = gauge.figures()
+        alpha, count = self.canary.watching.alpha, len(self._gauges)
+        margin = f" by more than the margin of {gauge.margin:g}" if gauge.margin else ""
+        return (
+            f"{gauge.metric}: the candidate does worse{margin}: {found.candidate.mean or 0.0:.4g} over "
+            f"{found.candidate.lanes} lanes against {found.incumbent.mean or 0.0:.4g} over {found.incumbent.lanes}; "
+            f"evidence {found.evidence:.0f} reached {found.limit:g} (alpha {alpha:g} over {count} metrics)"
+        )
+
+    def status(self, stop: Stop | None = None) -> CanaryStatus:
+        """How the canary does. `stop`: the one the ledger keeps, where it does."""
+        running = {"candidate": 0, "incumbent": 0}
+        for lane in tuple(self._open.values()):
+            running["candidate" if lane.candidate else "incumbent"] += 1
+        stop = stop or self.stop
+        return CanaryStatus(
+            self.route,
+            self.canary.name,
+            "stopped" if stop is not None else "running",
+            self.canary.share,
+            dict(self._lanes),
+            running,
+            {metric: gauge.figures() for metric, gauge in self._gauges.items()},
+            *((stop.at, stop.metric, stop.reason) if stop is not None else ()),
+        )
+
+
+def _success(outcome: Outcome) -> bool | None:
+    """Whether the work succeeded; None when the outcome does not tell."""
+    if outcome.success is not None:
+        return outcome.success
+    return False if outcome.severe_failure or outcome.takeover or outcome.rollback else None
