@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
+from turnout.gateway.artefacts import same_account
 from turnout.gateway.attend import Attendant
 from turnout.gateway.canary.host import Canaries
 from turnout.gateway.config import Config, Route, secret
@@ -79,6 +80,11 @@ class Gateway:
             name: ((b"x-turnout-route", header_text(name)), (b"x-turnout-policy", route.policy.encode()))
             for name, route in config.routes.items()
         }
+        self.spread = frozenset(
+            name
+            for name, route in config.routes.items()
+            if any(not same_account(models[route.targets[0]], models[other]) for other in route.targets)
+        )
         self.deadline_s = config.server.deadline_s
         self.loop: asyncio.AbstractEventLoop | None = None
         self.max_body = int(config.server.max_body_mib * 1024 * 1024)

@@ -305,9 +305,14 @@ class Serving:
 
     @property
     def _switches(self) -> bool:
-        """Whether it is worth knowing who served last: where another may serve next."""
+        """Whether it is worth knowing who served last: where another may serve next that is told so, reaches another account,
+        or was asked to think. Commits cost more than the rest of the account of a small turn."""
         route = self.route
-        return route is not None and (len(route.targets) > 1 or route.handover_note or KEY in self.loaded.states)
+        if route is None:
+            return False
+        if route.handover_note or route.name in self.gateway.spread or KEY in self.loaded.states:
+            return True
+        return len(route.targets) > 1 and self.request is not None and self.request.settings.effort is not None
 
     async def commit(self, reply: Reply | None, frames: bytes = b"") -> None:
         """Remember the decision's events and the response; the next turn may come the moment the terminal is out.

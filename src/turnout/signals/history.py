@@ -87,6 +87,10 @@ class History:
         return self._answer
 
 
+NO_HISTORY = History()
+"""That of a task without any result yet."""
+
+
 def history_of(
     units: Sequence[Unit],
     messages: Sequence[Message],
@@ -95,7 +99,9 @@ def history_of(
     named: frozenset[str] = frozenset(),
 ) -> History:
     """The history of `units`: a known one that they continue, else a new one. `named`: failures that the user named."""
-    if not units or units[0].digest is None:
+    if not units:
+        return NO_HISTORY
+    if units[0].digest is None:
         return _continued(History(named), units, messages, vocabulary, agent)
     tips, tip = [], hash((agent, named))
     for unit in units:
