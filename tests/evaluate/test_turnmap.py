@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluate.importers.samples import SAMPLES, claude_code, lines, written
 from tests.evaluate.test_turnmap_labels import EDIT, GREEN, READ, RED, turn
