@@ -41,6 +41,22 @@ price = {{ input = 5.0, output = 25.0, cache_read = 0.5, cache_write = 6.25 }}
 upstream = "marked"
 model = "five"
 price = {{ input = 1.0, output = 5.0, cache_read = 0.1, cache_write = 1.25 }}
+[targets.unmarked]
+upstream = "marked"
+model = "three"
+price = {{ input = 5.0, output = 25.0, cache_read = 0.5, cache_write = 6.25 }}
+cache_marks = false
+[targets.unmarked_second]
+upstream = "marked"
+model = "five"
+price = {{ input = 1.0, output = 5.0, cache_read = 0.1, cache_write = 1.25 }}
+cache_marks = false
+[routes.unmarked]
+type = "passthrough"
+target = "unmarked"
+[routes.unmarked_second]
+type = "passthrough"
+target = "unmarked_second"
 [routes.second]
 type = "passthrough"
 target = "second"
@@ -192,9 +208,22 @@ def test_cache_marks_that_move_along_break_nothing(gateway: Running) -> None:
         messages = grown(messages, step)
 
 
+def test_a_client_without_marks_reads_from_a_cache_that_wants_them(gateway: Running) -> None:
+    """What a Chat client sends to a Messages model is marked on the way: all but the newest turn is read."""
+    messages, before = opening(), 0
+    for step in range(1, 6):
+        use = use_of(send(gateway, "marked", messages, stream=step % 2 == 0))
+        assert use.cause == ("first" if step == 1 else "")
+        assert use.reported_read == pytest.approx(before, abs=20)
+        assert use.predicted_read == pytest.approx(use.reported_read or 0, rel=0.02)
+        assert (use.reported_read or 0) + (use.reported_write or 0) == pytest.approx(use.prompt_tokens, abs=20)
+        before = use.prompt_tokens
+        messages = grown(messages, step)
+
+
 def test_where_nothing_is_marked_to_be_kept_a_switch_breaks_nothing(gateway: Running) -> None:
     messages = opening()
-    for step, route in enumerate(("marked", "second", "marked"), 1):
+    for step, route in enumerate(("unmarked", "unmarked_second", "unmarked"), 1):
         use = use_of(send(gateway, route, messages))
         assert (use.reported_read, use.reported_write) == (0, 0)
         assert use.cause == ("first" if step == 1 else "")

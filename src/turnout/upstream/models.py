@@ -22,6 +22,7 @@ from turnout.upstream.http import Timeouts, Url
 from turnout.upstream.retry import delay_s
 from turnout.upstream.target import Target, Upstream
 from turnout.wire import CODECS
+from turnout.wire.anthropic import MESSAGES
 from turnout.wire.anthropic.thinking import fit_thinking
 from turnout.wire.chat import CHAT
 from turnout.wire.codec import Codec, Request, Written
@@ -161,6 +162,8 @@ class Model:
             return CHAT.write_request(
                 request, reasoning_content=target.reasoning_content, developer_role=target.developer_role
             )
+        if self.format == "anthropic_messages":
+            return MESSAGES.write_request(request, default_max_tokens=target.max_tokens, cache_marks=target.cache_marks)
         return self.codec.write_request(request, default_max_tokens=target.max_tokens)
 
     def fit(self, body: bytes) -> tuple[bytes, tuple[Drop, ...]]:

@@ -70,7 +70,8 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     `structured_output`); undeclared = everything. `reasoning_content`: the server wants earlier reasoning back in
     `reasoning_content`. `developer_role`: the role of developer messages where its Chat template knows only `system`.
     `thinking`: how a Messages model takes thinking (`adaptive`, `budget`, or `none`; default: as the client says).
-    `cache_ttl`: `5m` shortens 1-hour cache marks for an upstream that refuses them.
+    `cache_ttl`: `5m` shortens 1-hour cache marks for an upstream that refuses them. `cache_marks`: whether a Messages model is
+    told what to cache in conversations that came in a format without cache marks.
     """
 
     upstream: str
@@ -87,3 +88,4 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     developer_role: Literal["developer", "system"] = "developer"
     thinking: Literal["adaptive", "budget", "none"] | None = None
     cache_ttl: Literal["5m"] | None = None
+    cache_marks: bool = True

@@ -468,3 +468,50 @@ def test_assistant_text_waits_only_while_a_result_is_still_to_come() -> None:
     assert roles == ["user", "assistant", "user", "assistant"]
     assert [b["tool_use_id"] for b in body["messages"][2]["content"]] == ["a", "c", "b"]
     assert [b["text"] for b in body["messages"][3]["content"]] == ["Meanwhile.", "Meanwhile."]
+
+
+@given(conversations(media=True))
+@settings(deadline=None, max_examples=60)
+def test_marks_are_few_stand_where_they_may_and_change_nothing_else(conversation: Conversation) -> None:
+    request = Request("openai_chat", conversation, Settings(model="m"))
+    plain = MESSAGES.write_request(request).body
+    written = MESSAGES.write_request(request, cache_marks=True).body
+    assert written == MESSAGES.write_request(request, cache_marks=True).body
+    if b"cache_control" in plain:
+        assert written == plain  # the client's own win
+        return
+    body = check_legal(written)
+    marked = [block for block in blocks_of(body) if block.pop("cache_control", None)]
+    assert len(marked) <= 3
+    assert not any(block.get("type") in ("thinking", "redacted_thinking") for block in marked)
+    assert body == msgspec.json.decode(plain)
+
+
+def test_marks_stand_at_the_ends_of_instructions_and_of_the_last_two_user_turns() -> None:
+    call = ToolCall("c1", "run", "{}")
+    messages = (user("go"), said_by_model(Text("so"), call), result("c1"), said_by_model(Text("well")), user("on"))
+    request = asked(*messages, system=(Text("Mind."),), tools=(Tool("run", parameters={"type": "object"}),))
+    body = check_legal(MESSAGES.write_request(request, cache_marks=True).body)
+    assert ["cache_control" in block for block in blocks_of(body)] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_question_asked_once_is_not_marked() -> None:
+    once = asked(user("hi"), system=(Text("Mind."),))
+    assert b"cache_control" not in MESSAGES.write_request(once, cache_marks=True).body
+    keyed = asked(user("hi"), prompt_cache_key="session")
+    assert b"cache_control" in MESSAGES.write_request(keyed, cache_marks=True).body
+
+
+def blocks_of(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Everything that can hold a mark, in the order of the prompt."""
+    places = (body.get("tools", ()), body.get("system", ()), *(turn["content"] for turn in body["messages"]))
+    return [block for blocks in places for block in blocks]

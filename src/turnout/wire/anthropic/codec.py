@@ -25,8 +25,11 @@ class Messages:
     def read_request(self, body: bytes) -> Request:
         return read_request(body)
 
-    def write_request(self, request: Request, *, default_max_tokens: int | None = None) -> Written:
-        return write_request(request, default_max_tokens)
+    def write_request(
+        self, request: Request, *, default_max_tokens: int | None = None, cache_marks: bool = False
+    ) -> Written:
+        """`cache_marks`: see `write_request.write_request`."""
+        return write_request(request, default_max_tokens, cache_marks)
 
     def patch(self, body: bytes, edits: Sequence[Edit]) -> bytes:
         return patch(body, edits)

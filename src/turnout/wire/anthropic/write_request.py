@@ -8,6 +8,7 @@ import msgspec
 
 from turnout.conversation import Format, Message, Part, Reasoning, Settings, Text, Tool, ToolCall, ToolResult
 from turnout.errors import ClientError
+from turnout.wire.anthropic.marks import mark
 from turnout.wire.anthropic.schema import constrained
 from turnout.wire.anthropic.turns import Turn, turns_of
 from turnout.wire.anthropic.write_content import Block, BlockWriter
@@ -30,8 +31,8 @@ _CUSTOM_INPUT = {
 _ENCODER = msgspec.json.Encoder()
 
 
-def write_request(request: Request, default_max_tokens: int | None) -> Written:
-    """`request` as a Messages body."""
+def write_request(request: Request, default_max_tokens: int | None, cache_marks: bool = False) -> Written:
+    """`request` as a Messages body. `cache_marks`: mark what to cache in a request of a format that has no marks."""
     drops = Drops()
     settings = request.settings
     own = request.conversation.format == "anthropic_messages"
@@ -51,6 +52,8 @@ def write_request(request: Request, default_max_tokens: int | None) -> Written:
         _folded_conversation(body, request, writer)
         translated_settings(body, settings, request.format, drops)
         _finish_folded(body, drops)
+        if cache_marks:
+            mark(body, settings)
     return Written(_ENCODER.encode(body), tuple(drops.found))
 
 
