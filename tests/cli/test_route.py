@@ -10,7 +10,7 @@ from turnout.cli import exits
 from turnout.cli.app import run
 from turnout.cli.route import decided
 from turnout.evaluate.recordings import read_conversation
-from turnout.gateway.config import Route
+from turnout.gateway.routes import Route
 from turnout.routing.core import Answer, Asking, Decision, Forward, TargetName, Turn, Why, ask
 
 CONFIG = """\

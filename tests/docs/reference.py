@@ -8,7 +8,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
-from turnout.gateway.config import LedgerConfig, RouteKeys, Server, SessionsConfig, Tenant
+from turnout.gateway.config import LedgerConfig, Server, SessionsConfig, Tenant
+from turnout.gateway.promoted import PoliciesConfig
+from turnout.gateway.routes import RouteKeys
 from turnout.routing import Router, RouterConfig
 from turnout.routing.canary.watching import Watching
 from turnout.routing.composite import Member
@@ -34,6 +36,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),
     ("[sessions]", SessionsConfig),
+    ("[policies]", PoliciesConfig),
     ("[signals]", Additions),
     ("[[signals.patterns]]", Pattern),
     ("[signals.runners.NAME]", Runner),

@@ -11,7 +11,7 @@ from turnout.cli import options, output
 
 if TYPE_CHECKING:
     from turnout.evaluate.recordings import Recorded
-    from turnout.gateway.config import Route
+    from turnout.gateway.routes import Route
     from turnout.routing.core import TargetFacts, TargetName
     from turnout.signals import Vocabulary
 

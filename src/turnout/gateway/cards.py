@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from turnout.gateway.config import Config, Route
+from turnout.gateway.config import Config
+from turnout.gateway.routes import Route
 from turnout.upstream.target import Target
 
 INSTRUCTIONS = (Path(__file__).parent / "codex.md").read_text("utf-8")

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
-from turnout.gateway.config import Config, Route, read, wrong_secrets
+from turnout.gateway.config import Config, read, wrong_secrets
 from turnout.gateway.facts import rates_of
+from turnout.gateway.routes import Route
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
@@ -34,14 +35,15 @@ _EXTRAS = {"postgresql": ("psycopg", "postgres"), "redis": ("redis", "redis"), "
 def check(
     text: str, file: str, env: Mapping[str, str], routers: Any = None, prices: Prices | None = None
 ) -> tuple[Config | None, list[Finding]]:
-    """The configuration (None if it has errors that keep it from being built) and all findings, in the order of the file.
+    """The configuration (None if it has errors that keep it from being built) and all findings, in the order of the file;
+    those of promoted versions stand last.
 
     `prices`: where to look prices up; None = the shipped snapshot. `routers`: as for `config.parse`.
     """
-    config, tables = read(text, file, routers)
+    config, tables = read(text, file, routers, promoted=True)
     if config is not None:
         _Checks(config, tables, prices or Prices.load()).run(env)
-    order = sorted(tables.findings, key=lambda f: (f.line or 0, f.key, f.message))
+    order = sorted(tables.findings, key=lambda f: (f.file != file, f.file, f.line or 0, f.key, f.message))
     return config, order
 
 

@@ -3,7 +3,6 @@
 `load` and `parse` raise the first mistake as a ConfigError; `read` finds them all (for `turnout check`).
 """
 
-import hashlib
 import os
 import re
 import tomllib
@@ -18,87 +17,15 @@ from msgspec import Meta, Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
-from turnout.gateway.references import targets_of
+from turnout.gateway.promoted import Declared, PoliciesConfig, Promoted
+from turnout.gateway.routes import Route, canonical, policy_of, read_route
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
-from turnout.routing import Router, RouterConfig, TargetName
-from turnout.routing.core import Forward, Why
-from turnout.routing.stacks import refusals, tag_of
-from turnout.routing.subagents import ByAgent
+from turnout.policies.identity import digest
+from turnout.routing import RouterConfig, TargetName
 from turnout.signals import Additions
 from turnout.upstream.target import Target, Upstream
 
 Positive = Annotated[float, Meta(gt=0)]
-
-
-class Route(Struct, frozen=True):
-    """A model name that clients may send, and the router that decides its turns.
-
-    `strict`: refuse a request that a translation would lose part of. `aliases`: further model names. `otherwise`: where a
-    turn goes when the router raises; None = the router's own choice. `handover_note`: see `RouteKeys`. `policy`: digest of
-    everything that shapes a decision. `targets`: all that its routers name; `answering`: those of them that are not only judges.
-    `judge_budget`, `judge_usd_per_day`: the most that judges may cost, as a share of the spend and in USD; None = no limit.
-    """
-
-    name: str
-    router: Router
-    strict: bool = False
-    aliases: tuple[str, ...] = ()
-    otherwise: TargetName | None = None
-    description: str = ""
-    handover_note: bool = False
-    policy: str = ""
-    targets: tuple[TargetName, ...] = ()
-    answering: tuple[TargetName, ...] = ()
-    judge_budget: float | None = None
-    judge_usd_per_day: float | None = None
-
-    @property
-    def kind(self) -> str:
-        """The `type` of the router that decides the agent's own work."""
-        router = self.router.main if isinstance(self.router, ByAgent) else self.router
-        return tag_of(router)
-
-    @property
-    def falls_to(self) -> TargetName:
-        """The target of a turn whose router raised."""
-        return self.otherwise or self.router.otherwise
-
-    def fault(self, error: Exception) -> Forward:
-        """The decision for a turn whose router raised `error`."""
-        kind = type(error).__name__
-        sentence = f"The router failed ({kind}), so the turn went to {self.falls_to}."
-        return Forward(self.falls_to, Why("fault", sentence, rule=kind))
-
-
-class RouteKeys(Struct, frozen=True, forbid_unknown_fields=True):
-    """Keys every route may have beside those of its router.
-
-    `strict`: refuse a request that a translation to another format would lose part of. `aliases`: further model names for the
-    route. `otherwise`: the target of a turn whose router raised. `description`: for people. `handover_note`: put a short note
-    of what the conversation shows at the end of a turn that another model serves than the one before. `subagents`: who decides
-    delegated work, a table with a `type` of its own or a target's name (default: the route itself, with a memory apart for each
-    child).
-    `background`: who decides titles, summaries and the like (default: the route itself). `small_models`: further model names for
-    the route, by which an agent asks for its small model; such turns are `background`'s. `judge_budget`: the most of the
-    route's spend that may go to judges, such as 0.1 (default none: no limit); a turn whose judge would exceed it goes on without.
-    `judge_usd_per_day`: the most that judges may cost a day (UTC), USD (default none: no limit). Both are counted by each process
-    for itself, from midnight or its start.
-    """
-
-    strict: bool = False
-    aliases: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
-    otherwise: TargetName | None = None
-    description: str = ""
-    handover_note: bool = False
-    subagents: Router | None = None
-    background: Router | None = None
-    small_models: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
-    judge_budget: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    judge_usd_per_day: Positive | None = None
-
-    def __post_init__(self) -> None:
-        if self.small_models and self.background is None:
-            raise ValueError("small_models: name the target for them as `background`")
 
 
 class Tenant(Struct, frozen=True, forbid_unknown_fields=True):
@@ -174,6 +101,7 @@ class Config(Struct, frozen=True):
     ledger: LedgerConfig = LedgerConfig()
     sessions: SessionsConfig = SessionsConfig()
     signals: Additions = Additions()
+    policies: PoliciesConfig = PoliciesConfig()
     file: str = ""
     digest: str = ""
 
@@ -187,12 +115,24 @@ class Config(Struct, frozen=True):
         return {key: name for name, tenant in tenants if (key := secret(env, tenant.key_env))}
 
 
-def load(path: Path | str, env: Mapping[str, str] | None = os.environ, routers: Any = None) -> Config:
-    """The configuration in a file, ready to serve: scripts found beside it, secrets present in `env`.
+def load(
+    path: Path | str, env: Mapping[str, str] | None = os.environ, routers: Any = None, *, promoted: bool = True
+) -> Config:
+    """The configuration in a file, ready to serve: its routes as their promoted versions make them, scripts found beside it,
+    secrets present in `env`.
 
-    `env` None leaves secrets unchecked, for uses that call no model. `routers`: as for `parse`. Raises ConfigError with
-    file, line and key.
+    `env` None leaves secrets unchecked, for uses that call no model. `routers`: as for `parse`. `promoted` False: the routes as
+    the file has them. Raises ConfigError with file, line and key.
     """
+    config, tables = load_all(path, env, routers, promoted=promoted)
+    return _accepted(config, tables)
+
+
+def load_all(
+    path: Path | str, env: Mapping[str, str] | None = os.environ, routers: Any = None, *, promoted: bool = True
+) -> tuple[Config | None, Tables]:
+    """As `load`, with everything that is wrong or doubtful in the tables' `findings`. Raises ConfigError only where the file
+    cannot be read at all."""
     file = Path(path)
     try:
         text = file.read_text("utf-8-sig")
@@ -200,19 +140,24 @@ def load(path: Path | str, env: Mapping[str, str] | None = os.environ, routers: 
         raise ConfigError("no such file; `turnout init` writes one", file=str(path)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", file=str(path)) from None
-    config, tables = read(text, str(path), routers)
+    config, tables = read(text, str(path), routers, promoted=promoted)
     if config is not None and env is not None:
         config = _with_environment(config, env, tables)
-    return _accepted(config, tables)
+    return config, tables
 
 
 def parse(text: str, file: str = "turnout.toml", routers: Any = None) -> Config:
-    """The configuration in `text`; environment variables are not looked at. `routers`: union of the router structs known."""
+    """The configuration in `text` alone, without environment variables and promoted versions.
+
+    `routers`: union of the router structs known."""
     return _accepted(*read(text, file, routers))
 
 
-def read(text: str, file: str, routers: Any = None) -> tuple[Config | None, Tables]:
-    """The configuration in `text` (None when it has errors) and its tables, whose `findings` hold everything wrong with it."""
+def read(text: str, file: str, routers: Any = None, *, promoted: bool = False) -> tuple[Config | None, Tables]:
+    """The configuration in `text` (None when it has errors) and its tables, whose `findings` hold everything wrong with it.
+
+    `promoted`: read the promoted versions of its routes too, from the folder beside `file`.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -222,7 +167,7 @@ def read(text: str, file: str, routers: Any = None) -> tuple[Config | None, Tabl
         tables.findings.append(Finding("error", file, line, "", f"not valid TOML: {error}"))
         return None, tables
     tables = Tables(text, file, _members(RouterConfig if routers is None else routers))
-    config = _Reading(document, tables).config()
+    config = _Reading(document, tables, promoted).config()
     return (None if any(f.severity == "error" for f in tables.findings) else config), tables
 
 
@@ -261,11 +206,12 @@ def effective(config: Config) -> dict[str, Any]:
     tree: dict[str, Any] = {
         "upstreams": msgspec.to_builtins(config.upstreams),
         "targets": msgspec.to_builtins(config.targets),
-        "routes": {name: _canonical(route) for name, route in config.routes.items()},
+        "routes": {name: canonical(route) for name, route in config.routes.items()},
         "server": msgspec.to_builtins(config.server),
         "ledger": msgspec.to_builtins(config.ledger),
         "sessions": msgspec.to_builtins(config.sessions),
         "signals": msgspec.to_builtins(config.signals),
+        "policies": msgspec.to_builtins(config.policies),
     }
     for upstream in tree["upstreams"].values():
         upstream["headers"] = dict.fromkeys(upstream["headers"], "***")
@@ -278,19 +224,21 @@ def effective(config: Config) -> dict[str, Any]:
 class _Reading:
     """One pass over a decoded TOML document."""
 
-    def __init__(self, document: dict[str, Any], tables: Tables) -> None:
+    def __init__(self, document: dict[str, Any], tables: Tables, promoted: bool = False) -> None:
         self.document = document
         self.tables = tables
+        self.promoted = promoted
 
     def config(self) -> Config:
-        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals")
+        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals", "policies")
         for key in self.document:
             if key not in known:
                 self.tables.note((key,), f"unknown table `{key}`", nearest(key, known, "known tables"))
         upstreams = self._upstreams()
         targets = self._targets()
         signals = self._single("signals", Additions)
-        routes = self._routes(upstreams, targets, signals)
+        policies = self._single("policies", PoliciesConfig)
+        routes = self._routes(Declared(upstreams, targets, signals), policies)
         config = Config(
             upstreams=upstreams,
             targets=targets,
@@ -299,11 +247,12 @@ class _Reading:
             ledger=self._single("ledger", LedgerConfig),
             sessions=self._single("sessions", SessionsConfig),
             signals=signals,
+            policies=policies,
             file=self.tables.file,
         )
         if any(finding.severity == "error" for finding in self.tables.findings):
             return config
-        return _resolved(msgspec.structs.replace(config, digest=_digest(effective(config))))
+        return _resolved(msgspec.structs.replace(config, digest=digest(effective(config))))
 
     def _single(self, name: str, kind: type[Any]) -> Any:
         table = self.document.get(name, {})
@@ -337,69 +286,35 @@ class _Reading:
             targets[TargetName(name)] = target
         return targets
 
-    def _routes(
-        self, upstreams: dict[str, Upstream], targets: dict[TargetName, Target], signals: Additions
-    ) -> dict[str, Route]:
+    def _routes(self, declared: Declared, policies: PoliciesConfig) -> dict[str, Route]:
         routes: dict[str, Route] = {}
         taken: dict[str, str] = {}
+        promoted = self._promoted(declared, policies)
         for name, table, path in self.tables.named(self.document, "routes"):
-            route = self._route(name, table, path)
+            route = read_route(name, table, path, self.tables, self.document.get("targets", {}))
             if route is None:
                 continue
+            policy = policy_of(route, declared.upstreams, declared.targets, declared.signals)
+            route = msgspec.structs.replace(route, policy=policy)
+            if promoted is not None:
+                route = promoted.route(route)
             for position, model in enumerate((name, *route.aliases)):
                 owner = taken.setdefault(model, name)
                 if owner != name or (position and model == name):
                     where = (*path, *_named(table, model)) if position else path
                     self.tables.note(where, f"the model name `{model}` already belongs to route `{owner}`")
-            routes[name] = msgspec.structs.replace(route, policy=_policy(route, upstreams, targets, signals))
+            routes[name] = route
+        if promoted is not None:
+            promoted.finish()
         if not self.document.get("routes"):
             self.tables.note(("routes",), "no routes", "add a table [routes.NAME]; NAME is the model name clients send")
         return routes
 
-    def _route(self, name: str, table: dict[str, Any], path: lines.Path) -> Route | None:
-        kinds = self.tables.routers
-        kind = next((k for k in kinds if k.__struct_config__.tag == table.get("type")), None)
-        own = {field.encode_name for field in msgspec.structs.fields(kind)} if kind else set()
-        shared = {field.name for field in msgspec.structs.fields(RouteKeys)}
-        common = self.tables.struct(RouteKeys, {k: v for k, v in table.items() if k in shared}, path)
-        rest = {k: v for k, v in table.items() if k not in shared or k in own}
-        if kind is not None:
-            rest = self._known_keys(kind, own | shared | {kind.__struct_config__.tag_field or "type"}, rest, path)
-        router = self.tables.tagged(kinds, rest, path)
-        if router is WRONG or common is WRONG:
+    def _promoted(self, declared: Declared, policies: PoliciesConfig) -> Promoted | None:
+        """The promoted versions; None where they are not asked for, or could not be read into a file with mistakes."""
+        if not self.promoted or any(finding.severity == "error" for finding in self.tables.findings):
             return None
-        named = [*targets_of(router), *targets_of(common)]
-        if common.subagents is not None or common.background is not None:
-            router = ByAgent(router, common.subagents, common.background, common.small_models)
-        for where, reason in refusals(router):
-            self.tables.note((*path, *where), reason)
-        declared = self.document.get("targets", {})
-        for where, target in named:
-            if target not in declared:
-                hint = nearest(target, declared, "targets") or "there is no [targets.NAME] yet"
-                self.tables.note((*path, *where), f"unknown target `{target}`", hint)
-        return Route(
-            name=name,
-            router=router,
-            strict=common.strict,
-            aliases=tuple(dict.fromkeys((*common.aliases, *common.small_models))),
-            otherwise=common.otherwise,
-            description=common.description,
-            handover_note=common.handover_note,
-            targets=tuple(dict.fromkeys(target for _, target in named)),
-            answering=tuple(dict.fromkeys(target for where, target in named if where[-1] != "judge")),
-            judge_budget=common.judge_budget,
-            judge_usd_per_day=common.judge_usd_per_day,
-        )
-
-    def _known_keys(
-        self, kind: type[Struct], known: set[str], table: dict[str, Any], path: lines.Path
-    ) -> dict[str, Any]:
-        """`table` without the keys that neither a route nor its router has; they are noted with the nearest of both."""
-        for key in set(table) - known:
-            hint = nearest(key, known, f"keys of a {kind.__struct_config__.tag} route")
-            self.tables.note((*path, key), f"unknown key `{key}`", hint)
-        return {key: raw for key, raw in table.items() if key in known}
+        return Promoted(Path(self.tables.file).parent / policies.folder, declared, self.tables)
 
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -465,39 +380,6 @@ def _members(union: Any) -> tuple[type[Struct], ...]:
     return typing.get_args(union) or (union,)
 
 
-def _canonical(route: Route) -> dict[str, Any]:
-    tree: dict[str, Any] = msgspec.to_builtins(route.router, order="deterministic")
-    limits = {"judge_budget": route.judge_budget, "judge_usd_per_day": route.judge_usd_per_day}
-    return {
-        **tree,
-        **{key: limit for key, limit in limits.items() if limit is not None},
-        "strict": route.strict,
-        "aliases": list(route.aliases),
-        "otherwise": route.falls_to,
-        "description": route.description,
-        **({"handover_note": True} if route.handover_note else {}),
-    }
-
-
-def _policy(route: Route, upstreams: dict[str, Upstream], targets: dict[TargetName, Target], signals: Additions) -> str:
-    """Digest of what shapes the route's decisions and the models behind them; names for people are left out."""
-    canonical = _canonical(route)
-    for key in ("aliases", "description"):
-        del canonical[key]
-    models = {}
-    for name in {*route.targets, route.falls_to}:
-        target = targets.get(name)
-        if target is not None:
-            upstream = upstreams.get(target.upstream)
-            models[name] = (target.model, upstream.format if upstream else "", target.prompt, target.effort)
-    added = (msgspec.to_builtins(signals),) if signals != Additions() else ()
-    return _digest((canonical, models, *added))
-
-
-def _digest(value: Any) -> str:
-    return hashlib.blake2b(msgspec.json.encode(value, order="sorted"), digest_size=6).hexdigest()
-
-
 def _without_password(url: str) -> str:
     # To the last @: what was not percent-encoded in a password as it should have been must not show either.
     return re.sub(r"(?s)(://[^/@:]*):.*@", r"\1:***@", url)
@@ -527,5 +409,5 @@ def _with_environment(config: Config, env: Mapping[str, str], tables: Tables) ->
 def _accepted(config: Config | None, tables: Tables) -> Config:
     errors = [finding for finding in tables.findings if finding.severity == "error"]
     if errors or config is None:
-        raise errors[0].error(more=len(errors) - 1)
+        raise errors[0].error(tables.file, len(errors) - 1)
     return config

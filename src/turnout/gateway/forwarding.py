@@ -9,12 +9,12 @@ from turnout.conversation import Reply
 from turnout.errors import ClientError, TurnoutError, UpstreamError, afresh
 from turnout.gateway.accounts import Account
 from turnout.gateway.artefacts import hygiene, made_in, makers
-from turnout.gateway.config import Route
 from turnout.gateway.fitting import unable
 from turnout.gateway.handing import note_for
 from turnout.gateway.holdings import CODE, held_elsewhere
 from turnout.gateway.playing import rewritten, send_body, streamed
 from turnout.gateway.relay import ANOTHER_MAY, relay_native, relay_translated
+from turnout.gateway.routes import Route
 from turnout.routing.core import Forward, TargetName
 from turnout.upstream.credentials import returned_headers
 from turnout.upstream.models import Model, Opened

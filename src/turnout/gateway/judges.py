@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from turnout.gateway.accounts import Account
-from turnout.gateway.config import Route
+from turnout.gateway.routes import Route
 from turnout.pricing.prices import Prices
 from turnout.routing.core import Failure, TargetName
 from turnout.upstream.health import OF_JUDGES, Health

@@ -16,9 +16,10 @@ from turnout.errors import ClientError, ConfigError
 from turnout.gateway.artefacts import same_account
 from turnout.gateway.attend import Attendant
 from turnout.gateway.canary.host import Canaries
-from turnout.gateway.config import Config, Route, secret
+from turnout.gateway.config import Config, secret
 from turnout.gateway.judges import Judges, judges_of
 from turnout.gateway.once import Once
+from turnout.gateway.routes import Route
 from turnout.ledger.metrics import Metrics
 from turnout.ledger.otel import exporter
 from turnout.ledger.store import Ledger

@@ -16,7 +16,6 @@ from turnout.gateway.artefacts import KEY, makers, served
 from turnout.gateway.asking import Asker
 from turnout.gateway.attend import Attended
 from turnout.gateway.canary.host import NONE
-from turnout.gateway.config import Route
 from turnout.gateway.continuing import continued
 from turnout.gateway.forwarding import forward
 from turnout.gateway.handing import note_for
@@ -25,6 +24,7 @@ from turnout.gateway.outlet import Outlet
 from turnout.gateway.playing import play_answer
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.gateway.recording import recorded
+from turnout.gateway.routes import Route
 from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
 from turnout.routing.asked import Asked, asked

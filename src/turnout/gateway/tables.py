@@ -38,11 +38,12 @@ class Finding(Struct, frozen=True):
     message: str
     hint: str = ""
 
-    def error(self, more: int = 0) -> ConfigError:
-        """This finding as an exception; `more`: how many other errors the file has."""
+    def error(self, checked: str, more: int = 0) -> ConfigError:
+        """This finding as an exception; `more`: how many other errors there are, in the configuration file `checked` and what
+        belongs to it."""
         text = f"{self.message}; {self.hint}" if self.hint else self.message
         if more:
-            text += f" ({more} more: `turnout check {self.file}` lists them)"
+            text += f" ({more} more: `turnout check {checked}` lists them)"
         return ConfigError(text, file=self.file, line=self.line, key=self.key)
 
 
@@ -57,16 +58,24 @@ def nearest(name: str, known: Iterable[str], noun: str = "known") -> str:
 
 
 class Tables:
-    """Decodes tables of one file; `findings` collects what is wrong with them. `routers`: the structs a nested router may be."""
+    """Decodes tables of one file; `findings` collects what is wrong with them. `routers`: the structs a nested router may be.
+
+    `moved`: the paths of tables for which those of another file stand, and where in that.
+    """
 
     def __init__(self, text: str, file: str, routers: tuple[type[Struct], ...] = ()) -> None:
         self.file = file
         self.routers = routers
         self.findings: list[Finding] = []
+        self.moved: dict[Path, tuple[Tables, Path]] = {}
         self.lines = line_index(text)
 
     def note(self, path: Path, message: str, hint: str = "", severity: Literal["error", "warning"] = "error") -> None:
         """Note a finding at `path`; its line is that of the nearest enclosing key that the file spells out."""
+        for table, (other, instead) in self.moved.items():
+            if path[: len(table)] == table:
+                other.note((*instead, *path[len(table) :]), message, hint, severity)
+                return
         self.findings.append(Finding(severity, self.file, self.line(path), dotted(path), message, hint))
 
     def line(self, path: Path) -> int | None:
