@@ -61,7 +61,7 @@ def evaluate(
         result, units = compared(found, asked, Prices.load().rates, lambda done, of: told("bootstrap", done, of))
     _check_weights(weights, {unit.category for unit in units})
     if report is not None:
-        from turnout.evaluate.report import html
+        from turnout.evaluate.report.comparison import html
 
         report.write_text(html(result, units), "utf-8")
         output.say(f"wrote {report}")

@@ -1,23 +1,30 @@
-"""One HTML file that shows a comparison: the verdict first, then every figure with the rows it was made from.
-
-The file loads nothing from elsewhere. Its block of data (`<script id="rows">`) holds every unit with the lines of the
-outcome file its runs stand in; figures are links that show the rows behind them. Needs matplotlib.
-"""
+"""The report of a comparison: the verdict first, then every figure with the units it was made from. Needs matplotlib."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
-
-import msgspec
 
 from turnout.evaluate.baselines import Baseline, is_costed
 from turnout.evaluate.evaluation import Category, Evaluation
 from turnout.evaluate.outcomes import Outcome
 from turnout.evaluate.pairing import Unit
-from turnout.evaluate.plots import frontier_plot, tails_plot, waterfall_plot
-from turnout.evaluate.quadrants import oracle, quadrant
+from turnout.evaluate.quadrants import QUADRANTS, oracle, quadrant
+from turnout.evaluate.report.page import (
+    Page,
+    Preset,
+    Rows,
+    Section,
+    Tone,
+    absent,
+    defined,
+    link,
+    listed,
+    render,
+    table,
+    tile,
+)
+from turnout.evaluate.report.plots import frontier_plot, tails_plot, waterfall_plot
 from turnout.evaluate.statistics import Interval
+from turnout.evaluate.verdict import Answer
 from turnout.evaluate.words import ARMS, arms_of, counted_words, dollars, percent, points
 
 COLUMNS = (
@@ -26,41 +33,61 @@ COLUMNS = (
     "efficient line", "efficient success", "efficient USD",
     "routed line", "routed success", "routed USD",
 )  # fmt: skip
-"""Of the rows in the block of data. `oracle`: whose run it takes. Lines count from 1 in the outcome file."""
+"""Of the units. `oracle`: whose run it takes. Lines count from 1 in the outcome file."""
 
-_TONES = {"pays": "good", "does not pay": "bad", "not enough data": "open"}
+KEY = ("capable line", "efficient line", "routed line")
+
+_TONES: dict[Answer, Tone] = {"pays": "good", "does not pay": "bad", "not enough data": "open"}
 _HOLDS = {True: "yes", False: "no", None: "open"}
 
 
 def html(found: Evaluation, units: Sequence[Unit]) -> str:
     """The page, complete."""
-    template = Template(files("turnout.evaluate").joinpath("report.html").read_text("utf-8"))
-    return template.substitute(
-        title=escape(f"Does routing pay? {' and '.join(arm.model for arm in found.arms.values())}"),
-        tone=_TONES[found.decision.answer],
-        verdict=escape(found.verdict),
-        who=_who(found),
-        tiles=_tiles(found),
-        frontier=frontier_plot(found) or _absent("No frontier: no unit has a known cost for every arm."),
-        frontier_caption=_frontier_caption(found),
-        quadrants=_quadrants(found),
-        baselines=_baselines(found),
-        waterfall=waterfall_plot(found) or _absent("No costs, no waterfall."),
-        tails=tails_plot(found, units) or _absent("No costs, no tails."),
-        tails_table=_tails(found),
-        categories=_categories(found.categories),
-        criteria=_criteria(found),
-        tests=_tests(found),
-        notes=_listed(found.notes),
-        definitions=_definitions(found),
-        counted=_counted(found),
-        rows=_data(units),
+    tails = tails_plot(found, units) or absent("No costs, no tails.")
+    sections = [
+        Section(
+            "Success and cost",
+            frontier_plot(found) or absent("No frontier: no unit has a known cost for every arm."),
+            _frontier_caption(found),
+        ),
+        Section("Who solves what", _quadrants(found), beside=True),
+        Section("Baselines", _baselines(found)),
+        Section(
+            "Where the money goes",
+            waterfall_plot(found) or absent("No costs, no waterfall."),
+            "From capable-only to the router (else the oracle), by set.",
+        ),
+        Section("Tails", tails, beside=True),
+        Section("How costs are spread", _tails(found)),
+        Section("By category", _categories(found.categories)),
+        Section("What the verdict rests on", _criteria(found) + _tests(found)),
+        Section("Notes", listed(found.notes)),
+        Section("Definitions", _definitions(found)),
+        Section("What was read", _counted(found)),
+    ]
+    return render(
+        Page(
+            title=f"Does routing pay? {' and '.join(arm.model for arm in found.arms.values())}",
+            kicker="Does routing pay?",
+            verdict=found.verdict,
+            tone=_TONES[found.decision.answer],
+            who=_who(found),
+            tiles=_tiles(found),
+            sections=sections,
+            tables=(_rows(found, units),),
+            presets=[
+                Preset("all", "units"),
+                Preset("costed", "units", {"costed": True}),
+                *(Preset(name, "units", {"quadrant": name}) for name in QUADRANTS),
+            ],
+            figures=found,
+        )
     )
 
 
 def _who(found: Evaluation) -> str:
     arms = " · ".join(f"<b>{name}</b> {escape(str(arm))}" for name, arm in found.arms.items())
-    units, costed = _link(f"{found.n} units", "all"), _link(str(found.n_cost), "costed")
+    units, costed = link(f"{found.n} units", "units"), _costed(str(found.n_cost))
     return f"{arms}<br>{units} of {found.n_tasks} tasks; costs known for {costed}"
 
 
@@ -73,12 +100,15 @@ def _tile(name: str, one: Baseline, found: Evaluation) -> str:
     cost = one.cost_usd
     unit = "a unit" if found.n_cost in (0, found.n) else f"a unit, of {found.n_cost} with costs"
     success = "unknown" if one.success.value is None else f"{one.success.value:.1%}"
-    return (
-        f"<div class=tile><h3>{escape(name)}</h3><p class=big>{_link(success, 'all')}</p><p "
-        f"class=range>{_bounds(one.success)} succeed</p>"
-        f"<p class=big>{_link(dollars(cost.value), 'costed')}</p><p class=range>{unit}; {dollars(cost.per_completed.value)} "
-        "a completed one</p></div>"
+    money = f"{unit}; {dollars(cost.per_completed.value)} a completed one"
+    return tile(
+        name,
+        ((link(success, "units"), f"{_bounds(one.success)} succeed"), (_costed(dollars(cost.value)), money)),
     )
+
+
+def _costed(said: str) -> str:
+    return link(said, "units", costed=True)
 
 
 def _bounds(figure: Interval) -> str:
@@ -108,7 +138,7 @@ def _quadrants(found: Evaluation) -> str:
             if (one := getattr(found.control, arm, None)) is not None
         ]
         return (
-            f"<td class={name}><b>{name}</b><p class=big>{_link(str(count), name)}</p><p "
+            f"<td class={name}><b>{name}</b><p class=big>{link(str(count), 'units', quadrant=name)}</p><p "
             f"class=range>{percent(found.quadrant_shares[name])}"
             f"<br>{said}<br>{'<br>'.join(own) or 'no control'}</p></td>"
         )
@@ -137,10 +167,10 @@ def _baselines(found: Evaluation) -> str:
         rows.append(
             (
                 escape(name),
-                _link(percent(one.success), "all"),
-                _link(dollars(cost.value, cost.low, cost.high), "costed"),
-                _link(dollars(done.value, done.low, done.high), "costed"),
-                _link(dollars(cost.total.value, cost.total.low, cost.total.high), "costed"),
+                link(percent(one.success), "units"),
+                _costed(dollars(cost.value, cost.low, cost.high)),
+                _costed(dollars(done.value, done.low, done.high)),
+                _costed(dollars(cost.total.value, cost.total.low, cost.total.high)),
                 percent(one.efficient_share),
                 points(one.risk).replace(" points", ""),
                 escape(one.assumption or "simulated, see the caption above"),
@@ -150,7 +180,7 @@ def _baselines(found: Evaluation) -> str:
         f"{weight:g} ({escape(name or 'all others')})" for name, weight in found.method.loss_weights.items()
     )
     said = f"<p>Risk: tasks lost against the capable model, weighted {weights}, less tasks gained.</p>"
-    return _table(heads, rows) + said
+    return table(heads, rows) + said
 
 
 def _tails(found: Evaluation) -> str:
@@ -161,13 +191,13 @@ def _tails(found: Evaluation) -> str:
         if tails is not None:
             money = (tails.p50, tails.p90, tails.p95, tails.max, one.cost_usd.value, tails.mean_without)
             share = "" if tails.dearest_share is None else f"{tails.dearest_share:.1%} ({tails.dearest} units)"
-            rows.append((escape(name), *(_link(dollars(value), "costed") for value in money), share))
-    return _table(heads, rows)
+            rows.append((escape(name), *(_costed(dollars(value)) for value in money), share))
+    return table(heads, rows)
 
 
 def _categories(categories: Sequence[Category]) -> str:
     if not categories:
-        return _absent("The rows name no categories, or only one.")
+        return absent("The rows name no categories, or only one.")
     arms = [name for name in ("capable", "efficient", "routed", "oracle") if name in categories[0].arms]
     heads = (
         "category",
@@ -182,18 +212,17 @@ def _categories(categories: Sequence[Category]) -> str:
     )
     rows = []
     for one in categories:
-        shown = f"category {one.name}"
         rows.append(
             (
                 escape(one.name or "(none)"),
-                _link(str(one.n), shown),
+                link(str(one.n), "units", category=one.name),
                 *(percent(one.arms[name].success) for name in arms),
-                *(_link(str(count), f"{name} {one.name}") for name, count in one.quadrants.items()),
+                *(link(str(n), "units", quadrant=name, category=one.name) for name, n in one.quadrants.items()),
                 *(dollars(one.arms[name].cost_usd.value) for name in arms),
                 f"{one.loss_weight:g}",
             )
         )
-    return _table(heads, rows)
+    return table(heads, rows)
 
 
 def _criteria(found: Evaluation) -> str:
@@ -208,7 +237,7 @@ def _criteria(found: Evaluation) -> str:
         )
         for one in found.decision.criteria
     ]
-    return _table(heads, rows) + f"<p>{escape(found.decision.power)}.</p>"
+    return table(heads, rows) + f"<p>{escape(found.decision.power)}.</p>"
 
 
 def _tests(found: Evaluation) -> str:
@@ -245,7 +274,7 @@ def _tests(found: Evaluation) -> str:
                 f"Off-policy, {policy.policy}, {policy.runs} logged runs: success IPS {percent(success.ips)}, doubly robust "
                 f"{percent(success.doubly_robust)}."
             )
-    return _listed(lines)
+    return listed(lines)
 
 
 def _definitions(found: Evaluation) -> str:
@@ -256,7 +285,7 @@ def _definitions(found: Evaluation) -> str:
         "pairing": method.pairing,
         "percentiles": method.percentiles,
     }
-    return "<dl>" + "".join(f"<dt>{escape(name)}<dd>{escape(said)}" for name, said in pairs.items()) + "</dl>"
+    return defined(pairs)
 
 
 def _counted(found: Evaluation) -> str:
@@ -269,10 +298,10 @@ def _counted(found: Evaluation) -> str:
     ]
     if counted.repeated:
         lines.append(f"{counted.repeated} runs that repeat task, trial and arm of an earlier line")
-    return _listed(lines)
+    return listed(lines)
 
 
-def _data(units: Iterable[Unit]) -> str:
+def _rows(found: Evaluation, units: Iterable[Unit]) -> Rows:
     rows = [
         (
             unit.number,
@@ -288,28 +317,9 @@ def _data(units: Iterable[Unit]) -> str:
         )
         for unit in units
     ]
-    # No text of a row may end the block it stands in.
-    return msgspec.json.encode({"columns": COLUMNS, "rows": rows}).decode().replace("<", "\\u003c")
+    said = "A row is a task in a trial, run by every arm; lines are those of the outcome file."
+    return Rows("units", COLUMNS, rows, KEY, found.counted.file, said)
 
 
 def _run(run: Outcome | None) -> tuple[int | None, bool | None, float | None]:
     return (None, None, None) if run is None else (run.line, run.success, run.cost_usd)
-
-
-def _link(said: str, rows: str) -> str:
-    """A figure that shows the rows it was made from: `all`, `costed`, a set, `category NAME`, or a set and a category."""
-    return f'<a href="#explorer" data-rows="{escape(rows)}">{escape(said)}</a>'
-
-
-def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(one)}" for one in heads)
-    body = "".join("<tr>" + "".join(f"<td>{cell}" for cell in row) for row in rows)
-    return f"<div class=wide><table><tr>{head}{body}</table></div>"
-
-
-def _listed(lines: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(line)}" for line in lines) + "</ul>"
-
-
-def _absent(said: str) -> str:
-    return f"<p class=absent>{escape(said)}</p>"
