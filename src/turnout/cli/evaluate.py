@@ -1,12 +1,13 @@
 """`turnout evaluate`: whether routing between two models pays, from recorded outcomes."""
 
+import functools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from turnout.cli import options, output, progress, records
+from turnout.cli import options, output, progress, records, routers
 from turnout.cli.exits import CommandError
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ def evaluate(
     capable: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The capable model.")] = "",
     efficient: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="The efficient model.")] = "",
     routed: Annotated[str, typer.Option(metavar="MODEL[@HARNESS]", help="Runs of a router between the two.")] = "",
+    routes: Annotated[
+        Path | None, typer.Option(metavar="CONFIG", help="Try the routers of this configuration on recorded runs.")
+    ] = None,
+    trajectories: Annotated[
+        str, typer.Option(metavar="FILE", help="Efficient runs with `messages`, if OUTCOMES has none.")
+    ] = "",
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Rank all pairs of models instead.")] = False,
     loss_weight: Annotated[
         list[str] | None,
@@ -39,12 +46,20 @@ def evaluate(
     """Say whether routing between two models pays, from recorded outcomes.
 
     Baselines, oracle, quadrants, intervals, noise floor, frontier, and a verdict. Rows have task_id or query_id, model, success,
-    and where known harness, trial and cost_usd."""
+    and where known harness, trial and cost_usd.
+
+    With --routes: what your routers would have made of runs that the efficient model was recorded on step by step, their first
+    move to the capable model simulated as a restart; without models to compare, what they would have decided."""
     weights = _weights(loss_weight or [])
     if all_pairs:
-        if capable or efficient or routed or report:
-            raise CommandError("--all-pairs ranks every pair; leave out the models and --report")
+        if capable or efficient or routed or report or routes:
+            raise CommandError("--all-pairs ranks every pair; leave out the models, --routes and --report")
         _all_pairs(outcomes, by, as_json)
+        return
+    if trajectories and routes is None:
+        raise CommandError("--trajectories holds runs to try routers on", step="name their configuration by --routes")
+    if routes is not None and not capable and not efficient:
+        _decisions(trajectories or outcomes, by, routes, (resamples, seed), as_json)
         return
     if not capable or not efficient:
         raise CommandError("--capable and --efficient name the two models", step="or rank every pair with --all-pairs")
@@ -55,10 +70,18 @@ def evaluate(
 
     wanted = [Wanted(name) for name in (capable, efficient, routed) if name]
     with progress.shown() as told:
-        found = _read(outcomes, wanted, by, told)
+        found, simulate = _read(outcomes, wanted, by, told), None
+        if routes is not None:
+            from turnout.gateway.config import load
+
+            config = load(routes, None)
+            runs = routers.trajectories(trajectories or outcomes, [wanted[1]], by, config, told)
+            found = routers.joined(found, runs, wanted[1].among(runs.read.arms))
+            simulate = routers.simulations(config, runs)
         arms = _arms(found, wanted)
         asked = Asked(arms[0], arms[1], arms[2] if routed else None, margin, weights, resamples, seed)
-        result, units = compared(found, asked, Prices.load().rates, lambda done, of: told("bootstrap", done, of))
+        tell = functools.partial(told, "bootstrap")
+        result, units = compared(found, asked, Prices.load().rates, tell, simulate)
     _check_weights(weights, {unit.category for unit in units})
     if report is not None:
         from turnout.evaluate.report.comparison import html
@@ -75,7 +98,7 @@ def evaluate(
 
 def _read(outcomes: str, wanted: "list[Wanted] | None", by: str, told: progress.Told) -> "Read":
     """The outcomes of a file, or of a ledger."""
-    if "://" not in outcomes and not outcomes.startswith("sqlite:"):
+    if not routers.is_url(outcomes):
         from turnout.evaluate.outcomes import read
 
         return read(Path(outcomes), wanted, by, told)
@@ -85,6 +108,32 @@ def _read(outcomes: str, wanted: "list[Wanted] | None", by: str, told: progress.
 
     with records.reading(records.existing(outcomes)) as ledger:
         return read_ledger(ledger, outcomes, wanted, told)
+
+
+def _decisions(place: str, by: str, routes: Path, bootstrap: tuple[int, int], as_json: bool) -> None:
+    """What routers would have decided on recorded runs that no other model is compared with."""
+    from turnout.evaluate.words import percent
+    from turnout.gateway.config import load
+
+    with progress.shown() as told:
+        config = load(routes, None)
+        runs = routers.trajectories(place, None, by, config, told)
+        found = routers.decided(config, runs, *bootstrap)
+    if as_json:
+        output.emit({"trajectories": runs.read.file, "damaged": runs.read.damaged, "routers": found})
+        return
+    table = output.table(
+        "route", "runs", "turns", "capable turns", "runs moved", "first move", "switches a run", "cost before"
+    )
+    for name, one in found.items():
+        counts = (name, str(one.runs), str(one.turns), percent(one.capable_turns), percent(one.moved))
+        first = "never" if one.first is None else f"after {one.first:g} replies"
+        table.row(*counts, first, str(one.switches), percent(one.kept_cost))
+    table.print()
+    output.emit_text(
+        "first move: the median over runs that move; cost before: of the recorded cost, what was spent before the first move. "
+        "What these runs would have come to after a move is not recorded: no success is said."
+    )
 
 
 def _arms(found: "Read", wanted: "list[Wanted]") -> "list[Arm]":

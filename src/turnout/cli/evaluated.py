@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from turnout.cli import output
+from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
 from turnout.evaluate.words import arms_of, counted_words, dollars, percent, points
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ def print_evaluation(found: "Evaluation") -> None:
         output.emit_text(f"{name:9}  {arm}")
     output.emit_text(f"{found.n} units of {found.n_tasks} tasks; costs known for {found.n_cost}\n")
     _baselines(found)
+    _routers(found)
     _quadrants(found)
     _categories(found)
     _comparison(found)
@@ -76,6 +78,26 @@ def _baselines(found: "Evaluation") -> None:
     ]
     if without:
         output.emit_text(f"without the dearest 1 % of units: {', '.join(without)}")
+
+
+def _routers(found: "Evaluation") -> None:
+    if not found.routers:
+        return
+    table = output.table("route", "never moves", "success against capable", "USD against capable", "above the mix")
+    for name, one in found.routers.items():
+        cost = one.cost_difference_usd
+        table.row(
+            name,
+            percent(one.figures.efficient_share),
+            points(one.success_difference),
+            dollars(cost.value, cost.low, cost.high),
+            points(one.above_mix),
+        )
+    table.print()
+    output.emit_text(f"{FIRST_MOVE}; {found.restarts.weak_cost}")
+    output.emit_text(
+        "above the mix: success above that of a random mix of the two models at the same cost, costed units only"
+    )
 
 
 def _quadrants(found: "Evaluation") -> None:

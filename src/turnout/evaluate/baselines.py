@@ -1,13 +1,14 @@
 """What each way of choosing between two models would have made of recorded units: single models, mixes, oracles. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from turnout.evaluate.outcomes import Outcome
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle, quadrant
-from turnout.evaluate.statistics import RESAMPLES, SEED, UNKNOWN, Interval, Sums, Tails, Told, tails
+from turnout.evaluate.statistics import RESAMPLES, SEED, UNKNOWN, Interval, Matrix, Sums, Tails, Told, tails
 
 ASSUMPTIONS = {
     "capable": "every unit by the capable model",
@@ -264,6 +265,20 @@ class Baselines:
     def cost_difference(self, name: str, other: str) -> Interval:
         """USD per unit of one way less that of another, paired, over the units whose costs are known."""
         return self.sums.ratio({f"cost {name}": 1, f"cost {other}": -1}, "costed")
+
+    def above_mix(self, name: str) -> Interval:
+        """Success of one way above that of the random mix of the two models that costs the same, over the units whose costs
+        are known; UNKNOWN where it costs less or more than both."""
+
+        def above(column: Callable[[str], Matrix]) -> Matrix:
+            cheap, dear = column("cost efficient"), column("cost capable")
+            low, high = column("completed efficient"), column("completed capable")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = (column(f"cost {name}") - cheap) / (dear - cheap)
+                found: Matrix = (column(f"completed {name}") - low - share * (high - low)) / column("costed")
+            return np.where((share >= -1e-9) & (share <= 1 + 1e-9), found, np.nan)
+
+        return self.sums.figure(above)
 
     def judge_share(self) -> Interval:
         """The part of the routed run's cost that went to judges, where both were recorded."""

@@ -26,6 +26,7 @@ from turnout.evaluate.statistics import (
     mcnemar,
     sign_flip,
 )
+from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
 from turnout.evaluate.verdict import MARGIN, Verdict, verdict
 from turnout.pricing import Rates
 
@@ -102,6 +103,17 @@ class Restarts(Struct, frozen=True):
     reason: str
 
 
+class Routing(Struct, frozen=True):
+    """A router simulated on recorded trajectories. `success_difference`, `cost_difference_usd`: against the capable model;
+    `above_mix`: success above that of a random mix of the two models at the same cost, over units whose costs are known."""
+
+    figures: Baseline
+    success_difference: Interval
+    cost_difference_usd: Interval
+    above_mix: Interval
+    gap_closed: GapClosed
+
+
 class Evaluation(Struct, frozen=True):
     """Everything `turnout evaluate` says of two models. Shares in [0, 1], costs in USD. None: not recorded, or cannot be said."""
 
@@ -135,6 +147,7 @@ class Evaluation(Struct, frozen=True):
     categories: tuple[Category, ...]
     frontier: Frontier | None
     restarts: Restarts
+    routers: dict[str, Routing]
     cache: dict[str, CacheEffect]
     off_policy: tuple[OffPolicy, ...] | None
     notes: tuple[str, ...]
@@ -153,11 +166,16 @@ class Asked(Struct, frozen=True):
 
 
 def evaluate(
-    read: Read, asked: Asked, rates_of: Callable[[str], Rates | None], told: Told | None = None
+    read: Read,
+    asked: Asked,
+    rates_of: Callable[[str], Rates | None],
+    told: Told | None = None,
+    routers: Mapping[str, Callable[[Unit], Played]] | None = None,
 ) -> tuple[Evaluation, tuple[Unit, ...]]:
     """Compare arms over the outcomes of a file, and give the units that the figures were made from.
 
-    `rates_of`: the rates of a model, for costs with and without caches. Raises ValueError when two arms are the same.
+    `rates_of`: the rates of a model, for costs with and without caches. `routers`: what each makes of a unit (see `switching`).
+    Raises ValueError when two arms are the same.
     """
     paired = pair(read.outcomes, asked.capable, asked.efficient, asked.routed)
     units = paired.units
@@ -165,6 +183,8 @@ def evaluate(
     giving_up = sweep(units)
     for step in giving_up.steps:
         plays[_after(step)] = [restart(unit, step) for unit in units]
+    for name, simulate in (routers or {}).items():
+        plays[_route(name)] = [simulate(unit) for unit in units]
     figures = Baselines(units, plays, asked.weights, asked.resamples, asked.seed, told)
     made = {name: figures.figures(name) for name in plays}
     decision = verdict(figures, asked.margin)
@@ -207,6 +227,7 @@ def evaluate(
             giving_up.weak_cost,
             giving_up.reason,
         ),
+        routers={name: _routing(figures, made, _route(name), better) for name in routers or ()},
         cache={
             name: cache_effect([run for unit in units if (run := getattr(unit, name)) is not None], rates_of)
             for name in ("capable", "efficient")
@@ -219,6 +240,20 @@ def evaluate(
 
 def _after(step: int) -> str:
     return f"restart after {step}"
+
+
+def _route(name: str) -> str:
+    return f"route {name}"
+
+
+def _routing(figures: Baselines, made: Mapping[str, Baseline], name: str, better: str) -> Routing:
+    return Routing(
+        made[name],
+        figures.success_difference(name, "capable"),
+        figures.cost_difference(name, "capable"),
+        figures.above_mix(name),
+        _gap_closed(figures, better, name),
+    )
 
 
 def _counted(read: Read, paired: Paired) -> Counted:
@@ -236,13 +271,14 @@ def _counted(read: Read, paired: Paired) -> Counted:
     )
 
 
-def _gap_closed(figures: Baselines, better: str) -> GapClosed:
+def _gap_closed(figures: Baselines, better: str, name: str = "routed") -> GapClosed:
     def closed(what: str, start: str) -> Interval:
-        way = {f"{what} routed": 1.0, f"{what} {start}": -1.0}
+        way = {f"{what} {name}": 1.0, f"{what} {start}": -1.0}
         whole = {f"{what} oracle": 1.0, f"{what} {start}": -1.0}
         return figures.sums.ratio(way, whole)
 
-    share_known = all(one.efficient is not None for one in figures.plays["routed"])
+    # The mix has the share of the routed run; a simulated router has none, for a restart is neither model's alone.
+    share_known = name == "routed" and all(one.efficient is not None for one in figures.plays[name])
     return GapClosed(
         closed("success", better),
         closed("success", "random_mix") if share_known else UNKNOWN,
@@ -321,6 +357,8 @@ def _frontier(figures: Baselines, made: Mapping[str, Baseline]) -> Frontier | No
             said = baseline.assumption
             if name.startswith("restart after "):
                 said = ASSUMPTION.format(step=name.removeprefix("restart after "))
+            elif name.startswith("route "):
+                said = FIRST_MOVE
             points[name] = Point(name, success, cost, said)
     return frontier(list(points.values()), points["capable"], points["efficient"], figures.n_cost)
 

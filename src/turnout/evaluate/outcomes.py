@@ -31,6 +31,9 @@ CATEGORY_FIELDS = ("category", "benchmark", "repo")
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much (0 = not known)."""
 
+Completed = Callable[["Outcome", bytes], "Outcome"]
+"""What else a line tells of an outcome. Raises ValueError where the line is of no use."""
+
 
 class Call(Struct, frozen=True, array_like=True):
     """What one model call used. `prompt_tokens` holds the `cached_tokens`; `cost_usd` None = not recorded."""
@@ -112,10 +115,17 @@ _ROWS = msgspec.json.Decoder(Row)
 _ANY = msgspec.json.Decoder(dict[str, Any])
 
 
-def read(path: Path, wanted: Sequence[Wanted] | None = None, by: str = "", progress: Progress | None = None) -> Read:
+def read(
+    path: Path,
+    wanted: Sequence[Wanted] | None = None,
+    by: str = "",
+    progress: Progress | None = None,
+    completed: Completed | None = None,
+) -> Read:
     """Read an outcome table, keeping the rows of arms that `wanted` may mean (None = all). One pass, line by line.
 
-    `by`: the field that holds a task's category. Raises OSError when there is no such file.
+    `by`: the field that holds a task's category. `completed`: asked for each outcome that is kept, with its line. Raises
+    OSError when there is no such file.
     """
     tally = Tally(str(path), wanted)
     for number, line in _lines(path):
@@ -127,7 +137,7 @@ def read(path: Path, wanted: Sequence[Wanted] | None = None, by: str = "", progr
             if isinstance(line, str):
                 raise ValueError(line)
             row = _ROWS.decode(line)
-            tally.add(number, row, _category(row, line, by))
+            tally.add(number, row, _category(row, line, by), completed, line)
         except (msgspec.DecodeError, ValueError) as error:
             tally.damage(number, str(error))
     return tally.read()
@@ -145,7 +155,9 @@ class Tally:
         self._damaged: list[Damaged] = []
         self._count_damaged = self._unknown = self.rows = 0
 
-    def add(self, number: int, row: "Row", category: str) -> None:
+    def add(
+        self, number: int, row: "Row", category: str, completed: Completed | None = None, line: bytes = b""
+    ) -> None:
         """Count a row. Raises ValueError when it is damaged; then it is counted by `damage`."""
         names = (row.model, row.harness or "")
         if names not in self._named:
@@ -153,6 +165,8 @@ class Tally:
             self._named[names] = arm, self._wanted is None or any(one.may_mean(arm) for one in self._wanted)
         arm, is_wanted = self._named[names]
         outcome = _outcome(number, row, arm, category)
+        if outcome is not None and is_wanted and completed is not None:
+            outcome = completed(outcome, line)
         self.rows += 1
         self._arms[arm] += 1
         if outcome is None:

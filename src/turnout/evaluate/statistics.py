@@ -96,6 +96,18 @@ class Sums:
         # Rounding must not put a figure outside of its own interval.
         return Interval(value, min(float(low), value), max(float(high), value))
 
+    def figure(self, of: Callable[[Callable[[str], Matrix]], Matrix]) -> Interval:
+        """Any figure of the sums, `of` a function from columns to it, with its interval over the resamples that have one."""
+        value = float(of(lambda name: self.total[None][:, self.names[name]])[0])
+        if math.isnan(value):
+            return UNKNOWN
+        drawn = of(lambda name: self.drawn[:, self.names[name]])
+        known = drawn[~np.isnan(drawn)]
+        if not len(known):
+            return Interval(value)
+        low, high = np.quantile(known, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+        return Interval(value, min(float(low), value), max(float(high), value))
+
     def share(self, top: Terms, bottom: str) -> Interval:
         """A share in [0, 1]: as `ratio`, with Wilson's interval over tasks where it is 0 or 1."""
         found = self.ratio(top, bottom)

@@ -55,4 +55,5 @@ def _digits(value: float) -> str:
 def arms_of(found: "Evaluation") -> "dict[str, Baseline]":
     """The ways of choosing that there are figures of, restarts last."""
     made = {said: one for name, said in ARMS.items() if (one := getattr(found, name)) is not None}
+    made |= {f"route {name}": one.figures for name, one in found.routers.items()}
     return made | {f"restart after {step} steps": one for step, one in found.restarts.arms.items()}

@@ -9,7 +9,7 @@ from turnout.routing.core import State
 
 class EscalationVoted(Struct, frozen=True, tag="escalation_voted", tag_field="event"):
     """A finished turn was judged. `turn`: its id. `confirmations`: how many such votes in a row it takes. `asked`: a judge
-    voted; False when the signals alone said that all is well."""
+    voted; False when the signals spoke alone."""
 
     turn: str
     escalate: bool

@@ -24,6 +24,7 @@ from turnout.routing.escalation.rubric import QUESTION
 from turnout.routing.judging import Excerpt, Judging, Unanswered, consult, doubts, kept, transcript, unfinished
 
 _NEW = EscalationMemory()
+_ALGORITHMS = {"always": "escalation", "doubtful": "escalation_when_doubtful", "never": "escalation_by_signals"}
 
 
 class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid_unknown_fields=True):
@@ -33,15 +34,18 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
     step. `confirmations` votes in a row discard the reply, have the strong target do the turn again, and latch: from then on the
     strong target serves this agent of this session. A judge that fails changes nothing: the reply is served, the streak stays.
 
-    `weak`: the target that works first. `strong`: the one that takes over. `judge`: the one that reads the finished turns.
+    `weak`: the target that works first. `strong`: the one that takes over. `judge`: the one that reads the finished turns; left
+    out where `judge_when` is `never`.
     `confirmations` (default 2): consecutive votes it takes. With 1 every turn is judged by itself, which needs no identity; with
     more, turns that no sure identity ties to a lane go to the weak target unjudged: their votes could not be counted.
     `on_judge_failure` (default `weak`): who serves a turn whose judge failed; `strong` is for the cautious, and latches nothing.
     `judge_when` (default `always`): `doubtful` asks the judge only when the signals leave a doubt (failures that stay, loops,
     stalls, complaints) or when the agent calls it done over an uncleared failure; all other turns stream at once, and count as
-    votes against. A different algorithm, and named so in the explanation.
+    votes against. `never` needs no `judge`: such a doubt is itself the vote, known before the turn is served, so every turn
+    streams. Different algorithms, and named so in the explanation.
     `irreversible` (default none): globs of tool names (`deploy*`, `*__delete_*`) whose calls cannot be taken back: before one is
-    let through, a single vote is enough. Tools whose definition is annotated `destructiveHint` always count among them.
+    let through, a single vote is enough. Tools whose definition is annotated `destructiveHint` always count among them. Needs a
+    judge.
     `rearm` (default false): a new request of the user's, unless it is a complaint, opens the latch: the weak target tries again.
     `trust_fingerprints` (default false): tie streaks and latches also to lanes known only by how their conversation begins.
     `note`: a text put at the end of the conversation for the one turn that the strong target does again (default none).
@@ -56,10 +60,10 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
 
     weak: TargetName
     strong: TargetName
-    judge: TargetName
+    judge: TargetName | None = None
     confirmations: Annotated[int, Meta(ge=1, le=100)] = 2
     on_judge_failure: Literal["weak", "strong"] = "weak"
-    judge_when: Literal["always", "doubtful"] = "always"
+    judge_when: Literal["always", "doubtful", "never"] = "always"
     irreversible: tuple[str, ...] = ()
     rearm: bool = False
     trust_fingerprints: bool = False
@@ -74,6 +78,12 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
             raise ValueError(f"confirmations: {self.confirmations} is not between 1 and 100")
         if any(not pattern.strip() for pattern in self.irreversible):
             raise ValueError("irreversible: a pattern may not be blank")
+        if self.judge is None and self.judge_when != "never":
+            raise ValueError(
+                'judge: name the target that reads the turns, or set judge_when = "never" to go by the signals'
+            )
+        if self.judge_when == "never" and (self.judge is not None or self.irreversible):
+            raise ValueError('judge_when: "never" asks no judge; leave out `judge` and `irreversible`')
 
     @property
     def otherwise(self) -> TargetName:
@@ -109,6 +119,8 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
             memory, opened = _NEW, (EscalationRearmed(turn.id),)
         if background:
             return self._unjudged("background", "a background call of the agent, which no judge reads")
+        if self.judge is None:
+            return self._by_signals(turn, memory, opened, sure)
         if turn.settings.store is True or turn.settings.background:
             sentence = "the provider is to store the reply, so that it cannot be discarded"
             return self._unjudged("stored", sentence, opened, streak=memory.streak)
@@ -124,6 +136,27 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         calm = (EscalationVoted(turn.id, False, self.confirmations, asked=False),) if sure and memory.streak else ()
         sentence = "the signals leave no doubt, so no judge is asked"
         return self._unjudged("no_doubt", sentence, (*opened, *calm), source="signals", streak=memory.streak)
+
+    def _by_signals(self, turn: Turn, memory: EscalationMemory, opened: tuple[Struct, ...], sure: bool) -> Forward:
+        """A turn on which no judge has a say: a doubt that the signals leave is the vote."""
+        if not sure and self.confirmations > 1:
+            return self._unjudged("unidentified", _unidentified(turn, self.confirmations), opened)
+        found = doubts(turn.signals)
+        vote = EscalationVoted(turn.id, bool(found), self.confirmations, asked=False)
+        after = memory.after(vote)
+        # A vote against is worth keeping only where it ends a streak.
+        remember = (*opened, vote) if sure and (found or memory.streak) else opened
+        if after.latched:
+            held = f"{self.strong} serves this agent from now on" if sure else f"{self.strong} serves this turn"
+            times = f"{self.confirmations} of {self.confirmations} turns in a row"
+            sentence = f"the signals leave doubts ({', '.join(found)}), {times}: {held}"
+            values = {**self._values(memory.streak, found), "confirmations": self.confirmations}
+            return self._strong("signals", "latched" if sure else "escalated", sentence, values, remember, redo=True)
+        if found:
+            times = f"{after.streak} of {self.confirmations} turns in a row"
+            sentence = f"the signals leave doubts ({', '.join(found)}), {times}: {self.weak} still serves"
+            return self._unjudged("voted", sentence, remember, "signals", after.streak, found)
+        return self._unjudged("no_doubt", "the signals leave no doubt", remember, "signals")
 
     def _judged(
         self,
@@ -152,6 +185,7 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
             return Answer(draft, self.weak, Why(source, sentence, rule, values=values), remember=(*opened, *events))
         values |= {"draft_calls": len(calls), "draft_chars": len(draft.text)}
         text = transcript(turn.conversation, turn.signals, draft, self.transcript)
+        assert self.judge is not None  # turns of routes without one are decided before there is a draft
         heard = yield from consult(self.judge, QUESTION, text, self.judging)
         if isinstance(heard, Unanswered):
             return self._unheard(heard, draft, values, opened)
@@ -239,7 +273,8 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         return Forward(self.strong, why, self.strong_fallbacks, edits, remember=remember)
 
     def _latched(self, turn: Turn, memory: EscalationMemory) -> Forward:
-        sentence = f"{self.strong} serves this agent since the judge's votes in turn {memory.turn}"
+        whose = "judge's votes" if self.judge is not None else "doubts"
+        sentence = f"{self.strong} serves this agent since the {whose} in turn {memory.turn}"
         values = {"algorithm": self._algorithm(), "latched_in": memory.turn}
         # Remembered anew each turn: agents rewrite their history, and what was kept at one place of it only would be lost.
         return self._strong("latch", "", sentence, values, (EscalationHeld(turn.id, memory.turn),))
@@ -251,8 +286,9 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         remember: tuple[Struct, ...] = (),
         source: Source = "default",
         streak: int = 0,
+        found: tuple[str, ...] = (),
     ) -> Forward:
-        why = Why(source, sentence, rule, values=self._values(streak, ()))
+        why = Why(source, sentence, rule, values=self._values(streak, found))
         return Forward(self.weak, why, (self.strong, *self.strong_fallbacks), remember=remember)
 
     def _values(self, streak: int, found: tuple[str, ...]) -> dict[str, Any]:
@@ -262,7 +298,7 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         return values
 
     def _algorithm(self) -> str:
-        return "escalation" if self.judge_when == "always" else "escalation_when_doubtful"
+        return _ALGORITHMS[self.judge_when]
 
 
 def _unidentified(turn: Turn, confirmations: int) -> str:
