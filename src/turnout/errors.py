@@ -107,8 +107,18 @@ class RouterError(TurnoutError):
     """A router broke its contract (unknown target, no decision, an exception of its own)."""
 
 
+Missing = Literal["call", "conversation", "continued", "signals", "memory"]
+"""What a replay lacks. `call`: the outcome of a call that was not made. `conversation`: what was said, which was not recorded.
+`continued`: a conversation that goes on from a stored response. `signals`: they were not recorded. `memory`: what the router
+would remember, since an earlier turn could not be decided."""
+
+
 class TapeMiss(TurnoutError):
-    """A replayed router asked for a call the recording does not hold; the turn counts as unsupported."""
+    """A replayed router asked for what the recording does not hold; the turn counts as unsupported. `reason`: what it lacks."""
+
+    def __init__(self, message: str, reason: Missing = "call") -> None:
+        super().__init__(message)
+        self.reason: Missing = reason
 
 
 E = TypeVar("E", bound=Exception)

@@ -202,15 +202,35 @@ def test_targets_that_were_cooling_are_unhealthy_again(gateway: Running):
 def test_a_record_without_its_request_is_a_miss_that_says_what_it_takes(gateway: Running):
     facts = gateway.gateway.models.facts()
     (record, *_) = gateway.settled()
-    with pytest.raises(TapeMiss, match='capture = "full"'):
-        turn_of(record, facts)
+    for look in (
+        lambda turn: turn.conversation.messages,
+        lambda turn: len(turn.conversation),
+        lambda turn: turn.settings.store,
+    ):
+        with pytest.raises(TapeMiss, match='capture = "full"') as missed:
+            look(turn_of(record, facts))
+        assert missed.value.reason == "conversation"
+    with pytest.raises(TapeMiss, match="without signals"):
+        turn_of(msgspec.structs.replace(record, signals=None), facts)
     continued = msgspec.structs.replace(
         recorded(gateway, route="staged"),
         format="openai_responses",
         request=b'{"model": "staged", "input": "and?", "previous_response_id": "resp_1"}',
     )
-    with pytest.raises(TapeMiss, match="continues a response"):
-        turn_of(continued, facts)
+    with pytest.raises(TapeMiss, match="continues a response") as missed:
+        len(turn_of(continued, facts).conversation)
+    assert missed.value.reason == "continued"
+    assert turn_of(continued, facts).settings.model == "staged"
+
+
+def test_a_router_that_reads_only_signals_decides_without_the_request(gateway: Running):
+    facts, routes = gateway.gateway.models.facts(), gateway.gateway.config.routes
+    listed = [turn for turn in gateway.settled() if turn.route == "staged"]
+    assert all(turn.request is None for turn in listed)
+    for turn in listed:
+        assert differences(turn, replay(turn, routes["staged"].router, facts)) == []
+        with pytest.raises(TapeMiss):
+            replay(turn, routes["escalating"].router, facts)
 
 
 def test_lists_of_turns_hold_no_replies(gateway: Running):

@@ -22,6 +22,7 @@ from turnout.cli import (
     observe,
     output,
     prices,
+    replay,
     route,
     serve,
     turns,
@@ -53,6 +54,7 @@ app.command("import")(importing.import_)
 app.command("map")(mapping.map_)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
+app.command("replay")(replay.replay)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")

@@ -41,6 +41,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         asked_for=request.settings.model if request is not None else "",
         target=serving.target or "",
         model=serving.model_name,
+        decided=decision.target if decision is not None and decision.target != serving.target else "",
         why=serving.overruled or (decision.why if decision is not None else None),
         signals=serving.signals if gateway.keeps_signals else None,
         memory=_memory(serving.loaded.states),

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import sqlalchemy as sa
@@ -117,15 +117,17 @@ def one(connection: Connection, id: str) -> TurnRecord | None:
     if found is None:
         return None
     record = record_of(found.record)
-    request = response = None
+    sent = response = None
     if found.request_skeleton is not None:
-        skeleton = bodies.unpack(bytes(found.request_skeleton))
-        request = bodies.restore(skeleton, bytes(found.request_parts), lambda names: _parts(connection, names))
+        sent = _restored(connection, found)
     if found.response is not None:
         response = bodies.unpack(bytes(found.response))
-    return (
-        replace(record, request=request, response=response) if request is not None or response is not None else record
-    )
+    return replace(record, request=sent, response=response) if sent is not None or response is not None else record
+
+
+def _restored(connection: Connection, row: Any) -> bytes | None:
+    skeleton = bodies.unpack(bytes(row.request_skeleton))
+    return bodies.restore(skeleton, bytes(row.request_parts), lambda names: _parts(connection, names))
 
 
 def _parts(connection: Connection, names: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -287,6 +289,42 @@ def lanes(connection: Connection, which: TurnFilter) -> Iterator[TurnRecord]:
     query = query.order_by(turns.c.tenant, turns.c.session, turns.c.agent, turns.c.at, turns.c.seq)
     for row in connection.execution_options(yield_per=500).execute(query):
         yield record_of(row.record)
+
+
+class Lane(NamedTuple):
+    """Whose turns: the columns that name a lane."""
+
+    tenant: str
+    session: str
+    agent: str
+
+
+def count(connection: Connection, which: TurnFilter) -> int:
+    """How many turns."""
+    return int(connection.execute(sa.select(sa.func.count()).select_from(turns).where(*_where(which))).scalar_one())
+
+
+def whole_lanes(connection: Connection, which: TurnFilter) -> Iterator[tuple[TurnRecord, bool]]:
+    """Turns without bodies, lane after lane and each in the order it went, read as they are taken. Of a lane with turns that are
+    wanted all are given, from its first one to the last of the period, each with whether it is one that is wanted."""
+    where = _where(which)
+    columns = (turns.c.tenant, turns.c.session, turns.c.agent)
+    named = connection.execute(sa.select(*columns).where(*where).distinct().order_by(*columns)).all()
+    wanted = sa.and_(*where) if where else sa.true()
+    until = [turns.c.at < which.until] if which.until is not None else []
+    lane = [column == sa.bindparam(name) for column, name in zip(columns, Lane._fields, strict=True)]
+    query = sa.select(turns.c.record, wanted.label("wanted")).where(*lane, *until).order_by(turns.c.at, turns.c.seq)
+    streamed = connection.execution_options(yield_per=500)
+    for row in named:
+        for found in streamed.execute(query, Lane(*row)._asdict()):
+            yield record_of(found.record), bool(found.wanted)
+
+
+def request(connection: Connection, id: str) -> bytes | None:
+    """The body of a turn's request, where it is kept."""
+    query = sa.select(turns.c.request_skeleton, turns.c.request_parts).where(turns.c.id == id)
+    found = connection.execute(query).first()
+    return None if found is None or found.request_skeleton is None else _restored(connection, found)
 
 
 def _outcomes(connection: Connection, where: Sequence[Any], order: Sequence[Any] = ()) -> Iterator[Reported]:

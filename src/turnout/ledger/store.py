@@ -131,6 +131,23 @@ class Ledger:
         with self._reading() as connection:
             yield reading.lanes(connection, which or TurnFilter())
 
+    def count(self, which: TurnFilter | None = None) -> int:
+        """How many turns."""
+        with self._reading() as connection:
+            return reading.count(connection, which or TurnFilter())
+
+    @contextmanager
+    def whole_lanes(self, which: TurnFilter | None = None) -> Iterator[Iterator[tuple[TurnRecord, bool]]]:
+        """Turns without bodies, lane after lane and each in the order it went; never all in memory. Of each lane with turns that
+        are wanted all that came before them too, each with whether it is wanted."""
+        with self._reading() as connection:
+            yield reading.whole_lanes(connection, which or TurnFilter())
+
+    def request(self, id: str) -> bytes | None:
+        """The body of a turn's request; None where it was not captured."""
+        with self._lock, self._engine.connect() as connection:
+            return reading.request(connection, id)
+
     def stop_canary(self, stop: Stop) -> None:
         """Keep that a canary was stopped; durable on return. The first stop of a canary stays."""
         with self._lock, self._engine.begin() as connection:

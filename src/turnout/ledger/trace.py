@@ -46,13 +46,14 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     """One turn, as the ledger keeps it.
 
     `id`: also the header x-turnout-turn. `at`: Unix seconds. `policy`: digest of the route's configuration. `asked_for`: the
-    model name the client sent. `target`, `model`: who served (or would have). `signals`: kept unless capture is `none`. `acts`:
-    kinds of the tools the reply called, where known. `request`, `response`: bodies, kept under capture `full`. `drops`: how
-    many fields a translation lost, listed in `drop_report`. `memory`: the lane's states the router read; `remembered`: events
-    it left. `cost_usd`: sum over all calls; None when any part is unknown. `cache`: how the served call used the prompt cache,
-    where that is known. `handover`: the note that the target was given because another model had served before; under capture
-    `signals` without what people and models said. `propensity`: with which the target was drawn. Under capture `full` also
-    `asked`: what the router asked models while deciding and what came of it, `cooling`: the targets that were unhealthy then,
+    model name the client sent. `target`, `model`: who served (or would have); `decided`: the target that was chosen, where that
+    is another. `signals`: kept unless capture is `none`. `acts`: kinds of the tools the reply called, where known. `request`,
+    `response`: bodies, kept under capture `full`. `drops`: how many fields a translation lost, listed in `drop_report`.
+    `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls; None when any
+    part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the note that the
+    target was given because another model had served before; under capture `signals` without what people and models said.
+    `propensity`: with which the target was drawn. Under capture `full` also `asked`: what the router asked models while
+    deciding and what came of it, `cooling`: the targets that were unhealthy then,
     and `stopped`: the canaries that had been stopped, so that the decision can be made again.
     """
 
@@ -74,6 +75,7 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     asked_for: str = ""
     target: str = ""
     model: str = ""
+    decided: str = ""
     why: Why | None = None
     signals: Signals | None = None
     memory: dict[str, Any] = {}

@@ -5,10 +5,10 @@ import pytest
 
 from turnout.conversation import Conversation, Message, Note, Reply, Settings, Text, Tool, ToolCall, Usage
 from turnout.errors import TapeMiss
-from turnout.evaluate.tape import Tape, played
 from turnout.routing import Answer, Ask, Failure, TargetName, Why
 from turnout.routing.asked import Asked, asked, asked_key
 from turnout.routing.core import Asking, Decision, ask, ask_all
+from turnout.routing.tape import Tape, played
 
 SMALL, LARGE = TargetName("small"), TargetName("large")
 TURN = Conversation((Message("user", (Text("fix it"),)),), tools=(Tool("bash"),))

@@ -11,9 +11,11 @@ from turnout.steps import Run
 
 
 class Tape:
-    """Recorded outcomes of one turn. Each is played once; equal asks get theirs in the order they were recorded."""
+    """Recorded outcomes of one turn. Each is played once; equal asks get theirs in the order they were recorded. `heard`: those
+    that were asked for so far."""
 
     def __init__(self, asked: Iterable[Asked]) -> None:
+        self.heard: list[Asked] = []
         self._left: dict[str, deque[Asked]] = defaultdict(deque)
         for one in asked:
             self._left[one.key].append(one)
@@ -24,7 +26,9 @@ class Tape:
         recorded = self._left[asked_key(ask, conversation)]
         if not recorded:
             raise TapeMiss(f"the recording holds no answer of {ask.target} to this {ask.purpose} call")
-        return recorded.popleft().outcome
+        found = recorded.popleft()
+        self.heard.append(found)
+        return found.outcome
 
     @property
     def left(self) -> tuple[Asked, ...]:
