@@ -21,6 +21,7 @@ from turnout.cli import (
     mapping,
     observe,
     output,
+    peers,
     prices,
     replay,
     route,
@@ -58,6 +59,7 @@ app.command("replay")(replay.replay)
 app.command("evaluate")(evaluate.evaluate)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
+app.add_typer(peers.app, name="peers")
 
 
 @app.command()

@@ -1,0 +1,1 @@
+"""Models that score one another: the review, the graph it gives, and what routing along it would have done."""
