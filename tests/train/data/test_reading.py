@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.recorded import needs_recordings, shared
 
 from turnout.errors import ClientError
 from turnout.knowledge.passage import Passage
 from turnout.train.data import Step, read_questions
 from turnout.train.data.formats import FORMATS, BadRow, detected
-
-SHARED = Path(os.environ.get("TURNOUT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "qa"
 
 HOTPOT: dict[str, Any] = {
     "_id": "h1",
@@ -182,7 +180,7 @@ def test_a_damaged_row_is_read_or_refused(sound: dict[str, Any], data: st.DataOb
             assert FORMATS[name](row, "x").answers
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the recorded question sets are not here")
+@needs_recordings
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
@@ -194,6 +192,8 @@ def test_a_damaged_row_is_read_or_refused(sound: dict[str, Any], data: st.DataOb
     ],
 )
 def test_recorded_question_sets_are_read_whole(name: str, rows: int) -> None:
-    read = read_questions(SHARED / name)
+    folder = shared()
+    assert folder is not None
+    read = read_questions(folder / "data" / "qa" / name)
     assert (len(read.questions), read.skipped) == (rows, {})
     assert all(question.gold_complete and len(question.gold_passages) >= 2 for question in read.questions)
