@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from turnout.routing.core import Failure
 from turnout.routing.retrieval.agent import Call, CallOutcome, Said, Say, Trajectory, answering
 from turnout.routing.retrieval.facts import Fact, Found, Lookup
-from turnout.routing.retrieval.protocol import NOTHING, REMINDER
+from turnout.routing.retrieval.protocol import REMINDER, write_knowledge
 from turnout.steps import Run
 
 BORN = Fact("f1", "Ada was born in Ostby.", 0.9, ("p1",))
@@ -62,7 +62,7 @@ def test_a_failed_look_up_shows_nothing_and_is_noted() -> None:
     assert done.answer == "Ostby"
     assert done.steps[0].failure == Failure("timeout", "slow")
     assert isinstance(calls[2], Say)
-    assert calls[2].steps[0].shown == NOTHING
+    assert calls[2].steps[0].shown == write_knowledge(())
 
 
 def test_a_failed_model_or_a_cut_turn_ends_it() -> None:

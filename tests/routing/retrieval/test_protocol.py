@@ -52,6 +52,7 @@ def test_knowledge_is_shown_as_json() -> None:
     assert json.loads(shown.removeprefix("<knowledge>").removesuffix("</knowledge>")) == [
         {"knowledge": 'A "b" of C.', "score": 0.612}
     ]
+    assert write_knowledge([Fact("f1", "one"), Fact("f2", "two")], "lines") == "<knowledge>\none\ntwo\n</knowledge>"
 
 
 def test_the_teacher_sees_the_students_prompt_and_the_evidence() -> None:

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from turnout.routing.core import Failure
-from turnout.routing.retrieval.facts import Fact, Found, Lookup, LookupOutcome
-from turnout.routing.retrieval.protocol import NOTHING, REMINDER, Move, read_move, write_knowledge
+from turnout.routing.retrieval.facts import Fact, Found, Lookup
+from turnout.routing.retrieval.protocol import REMINDER, Move, Style, read_move, write_knowledge
 
 
 class Shown(Struct, frozen=True):
@@ -87,9 +87,14 @@ Procedure: TypeAlias = Generator[tuple[Call, ...], tuple[CallOutcome, ...], Traj
 
 
 def answering(
-    question: str, max_turns: int, knowledge: str = "", at_most: int = 10, within_s: float = 10.0
+    question: str,
+    max_turns: int,
+    knowledge: str = "",
+    at_most: int = 10,
+    within_s: float = 10.0,
+    style: Style = "json",
 ) -> Procedure:
-    """Answer `question` in at most `max_turns` turns of the model.
+    """Answer `question` in at most `max_turns` turns of the model. The other arguments: see `Lookup` and `Style`.
 
     Yields one call at a time. A turn that neither asks nor answers is told so and counts. A look-up that fails shows nothing
     and is noted; the model may ask again.
@@ -111,14 +116,7 @@ def answering(
             shown.append(Shown(said.text, REMINDER))
             continue
         (found,) = yield (Lookup(move.text, knowledge, at_most, within_s),)
-        step, text = _looked_up(said.text, move, found)
-        steps.append(step)
-        shown.append(Shown(said.text, text))
+        facts = found.facts if isinstance(found, Found) else ()
+        steps.append(Step(said.text, move, facts, found if isinstance(found, Failure) else None))
+        shown.append(Shown(said.text, write_knowledge(facts, style)))
     return Trajectory(question, tuple(steps), "turns")
-
-
-def _looked_up(said: str, move: Move, found: LookupOutcome | CallOutcome) -> tuple[Step, str]:
-    if isinstance(found, Found):
-        return Step(said, move, found.facts), write_knowledge(found.facts) if found.facts else NOTHING
-    assert isinstance(found, Failure)
-    return Step(said, move, (), found), NOTHING

@@ -94,8 +94,14 @@ def _query_of(inner: str) -> str:
     return query.strip() if isinstance(query, str) else ""
 
 
-def write_knowledge(facts: Sequence[Fact]) -> str:
+Style: TypeAlias = Literal["json", "lines"]
+"""How facts are shown. `json`: a list of objects with text and score, as in Graph-R1. `lines`: texts alone, one a line."""
+
+
+def write_knowledge(facts: Sequence[Fact], style: Style = "json") -> str:
     """What the model is shown of a look-up."""
+    if style == "lines":
+        return "\n".join(("<knowledge>", *(fact.text for fact in facts), "</knowledge>"))
     shown = [{"knowledge": fact.text, "score": round(fact.score, 3)} for fact in facts]
     return f"<knowledge>{msgspec.json.encode(shown).decode()}</knowledge>"
 
