@@ -16,7 +16,8 @@ INTERNAL = 5
 INTERRUPTED = 130
 
 LEGEND = (
-    "Exit codes: 0 ok, 1 warnings only (check --strict), 2 usage or configuration, 3 upstream, 4 not found, 5 internal."
+    "Exit codes: 0 ok, 1 warnings only (check --strict) or not whole (peers review), 2 usage or configuration, 3 upstream, "
+    "4 not found, 5 internal."
 )
 
 

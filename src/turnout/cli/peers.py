@@ -2,7 +2,7 @@
 
 import typer
 
-from turnout.cli import graphs
+from turnout.cli import graphs, reviews
 
 app = typer.Typer(help="Models that score one another.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -12,5 +12,6 @@ def peers() -> None:
     """Models that score one another, and what follows from it."""
 
 
+app.command("review")(reviews.review)
 app.command("graph")(graphs.graph)
 app.command("show")(graphs.show)
