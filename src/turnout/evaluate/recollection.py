@@ -21,6 +21,11 @@ def position(signals: Signals) -> Position:
     return (-1 if signals.said_at is None else signals.said_at, signals.depth, signals.results)
 
 
+def _goes_on(before: Position, after: Position) -> bool:
+    """Whether a conversation at `after` may have been at `before`: no results were taken away on the way."""
+    return before < after and before[2] <= after[2]
+
+
 class Recollection:
     """The states of one lane after each of its turns, the newest `KEPT_AT_MOST`.
 
@@ -42,7 +47,9 @@ class Recollection:
             self._kept.clear()
         self._since = since
         at = position(signals)
-        found = next((states for stood, states in reversed(self._kept) if stood < at), None)
+        # What stood further on has been taken back, whether or not this turn comes to remember anything.
+        self._kept = [one for one in self._kept if one[0] == at or _goes_on(one[0], at)]
+        found = next((states for stood, states in reversed(self._kept) if _goes_on(stood, at)), None)
         if found is None:
             found = self._base if signals.compacted else {}
         return found() if callable(found) else found
