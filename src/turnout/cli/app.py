@@ -24,6 +24,7 @@ from turnout.cli import (
     peers,
     prices,
     replay,
+    report,
     route,
     serve,
     turns,
@@ -57,6 +58,7 @@ app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.command("replay")(replay.replay)
 app.command("evaluate")(evaluate.evaluate)
+app.command("report")(report.report)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
 app.add_typer(peers.app, name="peers")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ASSUMED = (
     "assumed: the strong model alone would have used the tokens that were served, with the cached shares that were reported, "
-    "at today's prices"
+    "those cold after a change of model read from the cache too, at today's prices"
 )
 
 

@@ -29,9 +29,20 @@ class Records:
         self.key_env = key_env
         self.ledger = "" if url else existing(ledger or _usual())
 
-    def recent(self, limit: int, route: str = "", session: str = "") -> list["TurnRecord"]:
-        """The newest turns, newest first."""
-        which = {"route": route, "session": session}
+    @property
+    def name(self) -> str:
+        """The place, for people; no password is in it."""
+        if self.url:
+            return self.url
+        from sqlalchemy.engine import make_url
+
+        return make_url(self.ledger).render_as_string(hide_password=True)
+
+    def recent(
+        self, limit: int, route: str = "", session: str = "", since: float | None = None, until: float | None = None
+    ) -> list["TurnRecord"]:
+        """The newest turns, newest first. `since`, `until`: Unix seconds, the first included, the last not."""
+        which = {"route": route, "session": session, "since": since, "until": until}
         found: list[TurnRecord] = []
         before = ""
         with self._pages() as page:
@@ -67,7 +78,7 @@ class Records:
             return ledger.outcomes_of([record.id for record in turns], sessions)
 
     @contextlib.contextmanager
-    def _pages(self) -> "Iterator[Callable[[dict[str, str], int, str], tuple[Sequence[TurnRecord], str]]]":
+    def _pages(self) -> "Iterator[Callable[[dict[str, Any], int, str], tuple[Sequence[TurnRecord], str]]]":
         """Gives pages of turns: filter, size and cursor in, turns and the next cursor out."""
         if self.url:
             yield self._fetched
@@ -76,15 +87,15 @@ class Records:
 
         with reading(self.ledger) as ledger:
 
-            def page(which: dict[str, str], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
-                got = ledger.turns(TurnFilter(**which), limit=size, before=before)  # type: ignore[arg-type]  # all texts
+            def page(which: dict[str, Any], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
+                got = ledger.turns(TurnFilter(**which), limit=size, before=before)
                 return got.turns, got.next
 
             yield page
 
-    def _fetched(self, which: dict[str, str], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
+    def _fetched(self, which: dict[str, Any], size: int, before: str) -> "tuple[Sequence[TurnRecord], str]":
         asked = {**which, "limit": str(size), "before": before}
-        query = urllib.parse.urlencode({name: value for name, value in asked.items() if value})
+        query = urllib.parse.urlencode({name: value for name, value in asked.items() if value not in ("", None)})
         answer = gateways.fetch(self.url, f"/v1/turns?{query}", self._key())
         if not isinstance(answer, dict):
             raise exits.CommandError("the gateway's answer is no list of turns", exits.UPSTREAM)
@@ -94,10 +105,13 @@ class Records:
         return gateways.key_in(self.key_env) if self.key_env else ""
 
 
-def none_of(route: str = "", session: str = "") -> str:
+def none_of(route: str = "", session: str = "", period: bool = False) -> str:
     """Says that there are no turns of what was asked for."""
     asked = [f"{name} `{value}`" for name, value in (("route", route), ("session", session)) if value]
-    return f"no turns of {' and '.join(asked)} are recorded" if asked else "no turns are recorded yet"
+    when = " in this period" if period else ""
+    return (
+        f"no turns of {' and '.join(asked)} are recorded{when}" if asked else f"no turns are recorded{when or ' yet'}"
+    )
 
 
 @contextlib.contextmanager

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from turnout.evaluate.scores import Share, share
+from turnout.evaluate.spending import alone_usd
 from turnout.evaluate.verdicts import SKIPPED
 from turnout.ledger.trace import Call, TurnRecord
-from turnout.pricing.rates import Rates, cost
+from turnout.pricing.rates import Rates
 from turnout.routing.core import ANSWERING
 
 
@@ -61,8 +62,8 @@ class Recorded(Struct, frozen=True):
     `judged`: turns with a judgement made and all costs known, `left_out`: with one not known. `kept`: of `judged`, those the
     weak model served. `judge_share`: of the known spend, judges'. `discarded`, `discarded_usd`: weak replies paid for and thrown
     away. `spent_usd`: all that the route's `compared` turns cost; `alone_usd`: the tokens that were served, at the strong
-    model's rates and with the cached shares that were reported; None without these rates. `repriced`: `strong_usd` comes from
-    those rates too, else from the strong model's own turns (`strong_turns`).
+    model's rates, with the cached shares that were reported and what a change of model made cold read too; None without these
+    rates. `repriced`: `strong_usd` comes from those rates too, else from the strong model's own turns (`strong_turns`).
     """
 
     economics: Economics | None
@@ -101,12 +102,12 @@ def recorded(records: Iterable[TurnRecord], strong: str, rates: Rates | None = N
     weak = [_usd(_cheap(record, strong)) for record in whole if _cheap(record, strong)]
     judge = [_usd(_judgements(record)) for record in whole]
     again = [c.cost_usd for r in turns for c in r.calls if c.served and c.target == strong and c.cost_usd is not None]
-    priced = [usd for record in kept if (usd := _alone(record, rates)) is not None]
+    priced = [usd for record in kept if (usd := alone_usd(record, rates)) is not None]
     strong_usd = _mean(priced) if priced else _mean(again)
     weak_usd, judge_usd = _mean(weak), _mean(judge)
     known = weak_usd is not None and strong_usd is not None and judge_usd is not None
     lost = [c for r in turns for c in r.calls if c.purpose == "draft" and not c.served and c.cost_usd]
-    both = [(usd, r.cost_usd) for r in turns if r.cost_usd is not None and (usd := _alone(r, rates)) is not None]
+    both = [(usd, r.cost_usd) for r in turns if r.cost_usd is not None and (usd := alone_usd(r, rates)) is not None]
     return Recorded(
         economics=Economics(weak_usd or 0.0, strong_usd or 0.0, judge_usd or 0.0, drafts) if known else None,
         turns=len(turns),
@@ -132,12 +133,6 @@ def _judgements(record: TurnRecord) -> list[Call]:
 def _cheap(record: TurnRecord, strong: str) -> list[Call]:
     """The calls in which another model than the strong one answered, or drafted."""
     return [call for call in record.calls if call.purpose in ANSWERING and call.target != strong]
-
-
-def _alone(record: TurnRecord, rates: Rates | None) -> float | None:
-    """What the served tokens would have cost at the strong model's rates."""
-    served = next((call for call in record.calls if call.served), None)
-    return cost(served.usage, rates).usd if served is not None and rates is not None else None
 
 
 def _usd(calls: Sequence[Call]) -> float:

@@ -56,7 +56,11 @@ class Opened(HTMLParser):
     def shown_by(self, name: str, **where: Any) -> list[dict[str, Any]]:
         """The rows that a link to them shows; there has to be such a link."""
         assert (name, where) in self.asked
-        return [row for row in self.rows(name) if all(row[key] == value for key, value in where.items())]
+        return [row for row in self.rows(name) if all(_has(row[key], value) for key, value in where.items())]
+
+
+def _has(value: Any, wanted: Any) -> bool:
+    return bool(value > 0 if wanted == "> 0" else value == wanted)
 
 
 def rows_of(table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,13 +2,13 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const tables = Object.fromEntries(data.tables.map(table => [table.name, table]));
 const byId = id => document.getElementById(id);
-const step = 200;
+const step = 50;
 let table = data.tables[0], where = {}, rows = [], limit = step;
 function text(value) { return value === null ? "" : String(value); }
 function matching() {
   const wanted = Object.entries(where).map(([name, value]) => [table.columns.indexOf(name), value]);
   const found = byId("find").value.trim().toLowerCase();
-  return table.rows.filter(row => wanted.every(([at, value]) => row[at] === value)
+  return table.rows.filter(row => wanted.every(([at, value]) => value === "> 0" ? row[at] > 0 : row[at] === value)
     && (!found || row.some(value => text(value).toLowerCase().includes(found))));
 }
 function draw() {
@@ -28,7 +28,7 @@ function draw() {
     const line = shown.insertRow();
     for (const value of row) line.insertCell().textContent = text(value);
   }
-  const having = Object.entries(where).map(([name, value]) => name + " = " + text(value)).join(", ");
+  const having = Object.entries(where).map(([name, value]) => name + (value === "> 0" ? " " : " = ") + text(value)).join(", ");
   byId("shown").textContent = rows.length + " of " + table.rows.length + " rows" + (having ? ", " + having : "") + ". "
     + table.said + " From " + table.source + "; all of them: " + table.digest + ", over " + table.key.join(" ") + ".";
   byId("more").hidden = rows.length <= limit;

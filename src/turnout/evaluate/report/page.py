@@ -19,6 +19,10 @@ Tone: TypeAlias = Literal["good", "bad", "open"]
 Cell: TypeAlias = str | int | float | bool | None
 
 
+POSITIVE = "> 0"
+"""In place of a value that rows have in common: any number above 0."""
+
+
 class Rows(Struct, frozen=True):
     """A table of rows that figures are made from. `source`: where they stand, for people. `key`: the columns that name a row
     there. `said`: what a row is."""
@@ -35,11 +39,6 @@ class Rows(Struct, frozen=True):
         """Names the rows, as `digest` does from their keys."""
         places = [self.columns.index(name) for name in self.key]
         return digest(" ".join(_text(row[place]) for place in places) for row in self.rows)
-
-    def where(self, **having: Cell) -> list[Sequence[Cell]]:
-        """The rows that have these values."""
-        places = [(self.columns.index(name), value) for name, value in having.items()]
-        return [row for row in self.rows if all(row[place] == value for place, value in places)]
 
 
 class Section(Struct, frozen=True):
@@ -133,7 +132,7 @@ def _sections(sections: Sequence[Section]) -> Iterable[str]:
 
 
 def link(said: str, table: str, **where: Cell) -> str:
-    """A figure that shows the rows it was made from: those of a table that have these values."""
+    """A figure that shows the rows it was made from: those of a table that have these values (`POSITIVE`: any above 0)."""
     asked = msgspec.json.encode([table, where]).decode()
     return f'<a href="#rows" data-rows="{escape(asked)}">{escape(said)}</a>'
 

@@ -12,6 +12,7 @@ from turnout.evaluate.baselines import is_costed
 from turnout.evaluate.evaluation import Evaluation
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle
+from turnout.evaluate.spending import Kind, Spending
 from turnout.evaluate.words import ARMS, dollars
 
 COLOURS = {
@@ -25,6 +26,16 @@ _OTHER = "#9ca3af"
 _MARKERS = {"cascade": "s", "held_out": "D", "oracle_by_rate": "^"}
 """Ways of choosing that the legend names; labels of their own would crowd the plot."""
 _QUADRANT_COLOURS = {"SAFE": "#1b7f4d", "LOSS": "#b91c1c", "RESCUE": "#1d4ed8", "HARD": "#6b7280"}
+
+_KIND_COLOURS: dict[Kind, str] = {
+    "answers": "#1b7f4d",
+    "cold after a switch": "#b91c1c",
+    "cold otherwise": "#f59e0b",
+    "judges": "#1d4ed8",
+    "discarded": "#7c3aed",
+    "failed": "#6b7280",
+    "hung up": "#d1d5db",
+}
 
 
 def frontier_plot(found: Evaluation) -> str:
@@ -95,6 +106,31 @@ def waterfall_plot(found: Evaluation) -> str:
     axes.set_ylabel(f"USD, {found.n_cost} units")
     axes.margins(y=0.12)
     return _svg(figure, "waterfall")
+
+
+def spending_plot(found: Spending) -> str:
+    """What turns cost, part after part, beside what one target alone would have cost; "" where nothing was spent."""
+    if not found.known_usd:
+        return ""
+    figure, axes = _blank(7.2, 3.8)
+    level = 0.0
+    bars: list[tuple[str, float, float, str]] = []
+    for part in found.parts:
+        bars.append(
+            (f"{part.kind}\n{part.name}" if part.name else part.kind, level, part.usd, _KIND_COLOURS[part.kind])
+        )
+        level += part.usd
+    bars.append(("in all", 0.0, level, "#374151"))
+    if found.alone is not None:
+        bars.append((f"{found.alone.target} alone\n(reckoned)", 0.0, found.alone.usd, COLOURS["capable"]))
+    for place, (_, bottom, height, colour) in enumerate(bars):
+        axes.bar(place, height, bottom=bottom, color=colour, width=0.65)
+        at = (place, bottom + height)
+        axes.annotate(dollars(height), at, xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8)
+    axes.set_xticks(range(len(bars)), [name for name, *_ in bars], fontsize=8, rotation=20 if len(bars) > 6 else 0)
+    axes.set_ylabel("USD")
+    axes.margins(y=0.12)
+    return _svg(figure, "spending")
 
 
 def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
