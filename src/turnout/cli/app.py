@@ -8,6 +8,7 @@ import typer
 
 from turnout.cli import (
     cache,
+    calibrate,
     canary,
     check,
     demo,
@@ -59,6 +60,7 @@ app.command("route")(route.route)
 app.command("replay")(replay.replay)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
+app.command("calibrate")(calibrate.calibrate)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
 app.add_typer(peers.app, name="peers")

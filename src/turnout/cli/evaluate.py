@@ -50,7 +50,7 @@ def evaluate(
 
     With --routes: what your routers would have made of runs that the efficient model was recorded on step by step, their first
     move to the capable model simulated as a restart; without models to compare, what they would have decided."""
-    weights = _weights(loss_weight or [])
+    weights = weights_of(loss_weight or [])
     if all_pairs:
         if capable or efficient or routed or report or routes:
             raise CommandError("--all-pairs ranks every pair; leave out the models, --routes and --report")
@@ -70,7 +70,7 @@ def evaluate(
 
     wanted = [Wanted(name) for name in (capable, efficient, routed) if name]
     with progress.shown() as told:
-        found, simulate = _read(outcomes, wanted, by, told), None
+        found, simulate = read_outcomes(outcomes, wanted, by, told), None
         if routes is not None:
             from turnout.gateway.config import load
 
@@ -82,7 +82,7 @@ def evaluate(
         asked = Asked(arms[0], arms[1], arms[2] if routed else None, margin, weights, resamples, seed)
         tell = functools.partial(told, "bootstrap")
         result, units = compared(found, asked, Prices.load().rates, tell, simulate)
-    _check_weights(weights, {unit.category for unit in units})
+    check_weights(weights, {unit.category for unit in units})
     if report is not None:
         from turnout.evaluate.report.comparison import html
 
@@ -96,8 +96,8 @@ def evaluate(
         evaluated.print_evaluation(result)
 
 
-def _read(outcomes: str, wanted: "list[Wanted] | None", by: str, told: progress.Told) -> "Read":
-    """The outcomes of a file, or of a ledger."""
+def read_outcomes(outcomes: str, wanted: "list[Wanted] | None", by: str, told: progress.Told) -> "Read":
+    """The outcomes of a file, or of a ledger. `wanted`: the arms, None = all. Raises CommandError."""
     if not routers.is_url(outcomes):
         from turnout.evaluate.outcomes import read
 
@@ -143,7 +143,7 @@ def _arms(found: "Read", wanted: "list[Wanted]") -> "list[Arm]":
     return arms
 
 
-def _weights(given: list[str]) -> dict[str, float]:
+def weights_of(given: list[str]) -> dict[str, float]:
     """Weights of lost tasks by category, "" = all others. Raises CommandError."""
     weights: dict[str, float] = {}
     for text in given:
@@ -158,7 +158,8 @@ def _weights(given: list[str]) -> dict[str, float]:
     return weights
 
 
-def _check_weights(weights: dict[str, float], categories: set[str]) -> None:
+def check_weights(weights: dict[str, float], categories: set[str]) -> None:
+    """Raises CommandError for a weight of a category that no task is of."""
     unknown = sorted(set(weights) - categories - {""})
     if unknown:
         known = ", ".join(sorted(filter(None, categories))[:20]) or "none"
@@ -169,7 +170,7 @@ def _all_pairs(outcomes: str, by: str, as_json: bool) -> None:
     from turnout.evaluate.ranking import LEAST_TASKS, rank
 
     with progress.shown() as told:
-        found = _read(outcomes, None, by, told)
+        found = read_outcomes(outcomes, None, by, told)
         ranked = rank(found.outcomes, lambda done, of: told("comparing pairs", done, of))
     if as_json:
         counts = {"rows": found.rows, "damaged": found.damaged, "unknown_success": found.unknown_success}

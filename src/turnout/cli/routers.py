@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turnout.cli import output, progress
+from turnout.cli import output, progress, records
 from turnout.cli.exits import NOT_FOUND, CommandError
 
 if TYPE_CHECKING:
@@ -26,11 +26,15 @@ def is_url(place: str) -> bool:
 def trajectories(
     place: str, wanted: "list[Wanted] | None", by: str, config: "Config", told: progress.Told
 ) -> "Trajectories":
-    """The recorded runs of a file, read with the `[signals]` of the configuration."""
-    from turnout.evaluate.trajectories import read
+    """The recorded runs of a file, read with the `[signals]` of the configuration, or of a ledger."""
+    from turnout.evaluate.trajectories import read, read_ledger
     from turnout.signals import Vocabulary
 
-    runs = read(Path(place), wanted, by, Vocabulary(config.signals), told)
+    if is_url(place):
+        with records.reading(records.existing(place)) as ledger:
+            runs = read_ledger(ledger, place, wanted, told)
+    else:
+        runs = read(Path(place), wanted, by, Vocabulary(config.signals), told)
     if not runs.steps:
         why = (
             f"; line {runs.read.damaged_lines[0].line}: {runs.read.damaged_lines[0].reason}"
@@ -40,7 +44,7 @@ def trajectories(
         raise CommandError(
             f"{place}: no runs with their messages{why}",
             NOT_FOUND,
-            "a line needs task_id, model, success and messages in OpenAI chat form",
+            "a line needs task_id, model, success and messages in OpenAI chat form; a ledger, outcomes with task and session",
         )
     return runs
 

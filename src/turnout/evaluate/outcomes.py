@@ -8,6 +8,7 @@ in tokens and USD.
 What cannot be read is counted with its line and left out; nothing is guessed or filled in.
 """
 
+import functools
 import gzip
 import math
 import zlib
@@ -31,8 +32,8 @@ CATEGORY_FIELDS = ("category", "benchmark", "repo")
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much (0 = not known)."""
 
-Completed = Callable[["Outcome", bytes], "Outcome"]
-"""What else a line tells of an outcome. Raises ValueError where the line is of no use."""
+Completed = Callable[["Outcome"], "Outcome"]
+"""Adds what else is known of an outcome. Raises ValueError where it is of no use without."""
 
 
 class Call(Struct, frozen=True, array_like=True):
@@ -120,12 +121,12 @@ def read(
     wanted: Sequence[Wanted] | None = None,
     by: str = "",
     progress: Progress | None = None,
-    completed: Completed | None = None,
+    completed: Callable[[Outcome, bytes], Outcome] | None = None,
 ) -> Read:
     """Read an outcome table, keeping the rows of arms that `wanted` may mean (None = all). One pass, line by line.
 
-    `by`: the field that holds a task's category. `completed`: asked for each outcome that is kept, with its line. Raises
-    OSError when there is no such file.
+    `by`: the field that holds a task's category. `completed`: adds to each outcome that is kept what else its line tells; what it
+    raises ValueError for is damaged. Raises OSError when there is no such file.
     """
     tally = Tally(str(path), wanted)
     for number, line in _lines(path):
@@ -137,10 +138,15 @@ def read(
             if isinstance(line, str):
                 raise ValueError(line)
             row = _ROWS.decode(line)
-            tally.add(number, row, _category(row, line, by), completed, line)
+            more = None if completed is None else functools.partial(_with_line, completed, line)
+            tally.add(number, row, _category(row, line, by), more)
         except (msgspec.DecodeError, ValueError) as error:
             tally.damage(number, str(error))
     return tally.read()
+
+
+def _with_line(completed: Callable[[Outcome, bytes], Outcome], line: bytes, outcome: Outcome) -> Outcome:
+    return completed(outcome, line)
 
 
 class Tally:
@@ -155,9 +161,7 @@ class Tally:
         self._damaged: list[Damaged] = []
         self._count_damaged = self._unknown = self.rows = 0
 
-    def add(
-        self, number: int, row: "Row", category: str, completed: Completed | None = None, line: bytes = b""
-    ) -> None:
+    def add(self, number: int, row: "Row", category: str, completed: Completed | None = None) -> None:
         """Count a row. Raises ValueError when it is damaged; then it is counted by `damage`."""
         names = (row.model, row.harness or "")
         if names not in self._named:
@@ -166,7 +170,7 @@ class Tally:
         arm, is_wanted = self._named[names]
         outcome = _outcome(number, row, arm, category)
         if outcome is not None and is_wanted and completed is not None:
-            outcome = completed(outcome, line)
+            outcome = completed(outcome)
         self.rows += 1
         self._arms[arm] += 1
         if outcome is None:

@@ -1,7 +1,9 @@
 """Outcomes of tasks that a ledger holds, imported or reported, as an outcome table."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
+from turnout.evaluate import outcomes
 from turnout.evaluate.arms import Wanted
 from turnout.evaluate.outcomes import Progress, Read, Row, Tally
 from turnout.ledger.outcome import Outcome
@@ -9,19 +11,25 @@ from turnout.ledger.store import Ledger
 
 
 def read_ledger(
-    ledger: Ledger, url: str, wanted: Sequence[Wanted] | None = None, progress: Progress | None = None
+    ledger: Ledger,
+    url: str,
+    wanted: Sequence[Wanted] | None = None,
+    progress: Progress | None = None,
+    completed: Callable[[Outcome, outcomes.Outcome], outcomes.Outcome] | None = None,
 ) -> Read:
-    """The outcomes that name a task, as `read` gives those of a file. `line`: how manieth outcome it is, from 1.
+    """The outcomes that name a task, as `read` gives those of a file. `line`: how manieth outcome it is, from 1. `completed`: as
+    there, given the outcome as it was reported.
 
     Judge costs, shares and propensities are among an outcome's `metrics`, by the names they have in a file.
     """
     tally = Tally(url, wanted)
-    with ledger.task_outcomes() as outcomes:
-        for number, reported in enumerate(outcomes, 1):
+    with ledger.task_outcomes() as found:
+        for number, reported in enumerate(found, 1):
             if progress is not None and number % 10_000 == 0:
                 progress("reading the ledger", number, 0)
             try:
-                tally.add(number, _row(reported.outcome), reported.outcome.category)
+                more = None if completed is None else functools.partial(completed, reported.outcome)
+                tally.add(number, _row(reported.outcome), reported.outcome.category, more)
             except ValueError as error:
                 tally.damage(number, str(error))
     return tally.read()

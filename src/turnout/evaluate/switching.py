@@ -43,14 +43,28 @@ class Tiers(Struct, frozen=True):
 
 def tiers_of(router: Router) -> Tiers:
     """The tiers of a router, or of the one within it. Raises ValueError for a router without two."""
-    for low, high in _PAIRS:
-        efficient, capable = getattr(router, low, None), getattr(router, high, None)
-        if isinstance(efficient, str) and isinstance(capable, str):
-            return Tiers(TargetName(efficient), TargetName(capable))
+    _, tiered = inside(router)
+    return next(tiers for low, high in _PAIRS if (tiers := _named(tiered, low, high)) is not None)
+
+
+def _named(router: Router, low: str, high: str) -> Tiers | None:
+    efficient, capable = getattr(router, low, None), getattr(router, high, None)
+    if isinstance(efficient, str) and isinstance(capable, str):
+        return Tiers(TargetName(efficient), TargetName(capable))
+    return None
+
+
+def inside(router: Router) -> tuple[tuple[str, ...], Any]:
+    """The router with two tiers, be it this one or one within it, and the names of the tables on the way to it. Raises ValueError
+    where there is none."""
+    if any(_named(router, low, high) is not None for low, high in _PAIRS):
+        return (), router
     for field in _WITHIN:
         inner: Any = getattr(router, field, None)
         if hasattr(inner, "route"):
-            return tiers_of(inner)
+            path, found = inside(inner)
+            # A route with `subagents` or `background` holds its own router as `main`, whose table is the route's.
+            return (path if field == "main" else (field, *path)), found
     raise ValueError("it names no efficient and capable (or weak and strong) target, so there is no move to simulate")
 
 
