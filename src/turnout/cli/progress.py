@@ -34,6 +34,9 @@ def shown() -> Iterator[Told]:
         def told(what: str, done: int, of: int, note: str = "") -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=of or None, note=note)
+            for other, task in tasks.items():
+                if other != what:
+                    bars.update(task, note="")  # the word belongs to what is being done now
             bars.update(tasks[what], completed=done, note=note)
 
         yield told

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from turnout.cli import exits, options, output, progress
+from turnout.cli import exits, options, output, progress, reviewed
 
 if TYPE_CHECKING:
     from turnout.gateway.config import Config
     from turnout.peers.review.answers import Answers
     from turnout.peers.review.budget import Limits
-    from turnout.peers.review.estimate import Estimate
     from turnout.peers.review.plan import Member, Plan, Sampling
     from turnout.peers.review.questions import Question
     from turnout.peers.review.running import Concurrency
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from turnout.pricing import Prices
 
 LEAST_MODELS = 3
-SHOWN = 6
-"""Pairs without a mean that are printed."""
 
 
 def review(
@@ -103,14 +100,14 @@ def review(
     if as_json:
         output.emit(found)
     else:
-        _print(found)
+        reviewed.print_scores(found)
     output.say(f"wrote {out}; every call is in {journal}")
     if found.left_out:
         name, why = next(iter(found.left_out.items()))
         step = "the same command asks again for what is missing"
         raise exits.CommandError(f"{', '.join(found.left_out)} gave no replies ({name}: {why})", exits.UPSTREAM, step)
     if not found.complete:
-        output.say(_incomplete(found))
+        output.say(reviewed.incomplete(found))
         raise typer.Exit(exits.FOUND)
 
 
@@ -203,33 +200,10 @@ def _say_plan(plan: "Plan", journal: Path, limits: "Limits", as_json: bool) -> N
     if as_json:
         output.emit(found)
         return
-    _print_plan(found)
+    reviewed.print_plan(found)
     for name, most in (("--max-calls", limits.calls), ("--max-tokens", limits.tokens), ("--max-usd", limits.usd)):
         if most is not None:
             output.emit_text(f"{name} {most:g} would end it there")
-
-
-def _print_plan(found: "Estimate") -> None:
-    output.emit_text(", ".join(f"{kind}: {output.count(n, 'question')}" for kind, n in found.questions.items()))
-    table = output.table("model", "answers", "there", "scores", "there", "tokens", "likely", "at most")
-    for one in found.models:
-        table.row(
-            one.model,
-            f"{one.answers:,}",
-            f"{one.answers_there:,}",
-            f"{one.scores:,}",
-            f"{one.scores_there:,}",
-            f"{one.input_tokens + one.output_tokens:,}",
-            output.usd(one.usd, "unpriced"),
-            output.usd(one.usd_at_most, "unpriced"),
-        )
-    table.print()
-    output.emit_text(
-        f"{found.calls:,} calls to make, {found.calls_there:,} there; about {found.tokens:,} tokens (at most "
-        f"{found.tokens_at_most:,}); {output.usd(found.usd)} likely, {output.usd(found.usd_at_most)} at most"
-    )
-    if found.unpriced:
-        output.emit_text(f"no price is known for {', '.join(found.unpriced)}: their cost is in no sum")
 
 
 def _priced(plan: "Plan", limits: "Limits") -> None:
@@ -299,32 +273,3 @@ def _write(path: Path, found: "Scores") -> None:
     beside = path.with_name(f".{path.name}.part")
     beside.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     beside.replace(path)
-
-
-def _print(found: "Scores") -> None:
-    table = output.table("judge", *found.models, "could not be read")
-    for judge, given in found.scores.items():
-        cells = ["" if author == judge else _mean(mean) for author, mean in given.items()]
-        count = found.judges[judge]
-        table.row(judge, *cells, f"{count.parse_failures} of {count.asked}")
-    table.print()
-    spent = found.spent
-    output.emit_text(
-        f"{output.count(len(found.questions), 'question')}, {len(found.dropped)} more dropped (all scores alike); "
-        f"{spent.calls:,} calls, {spent.input_tokens + spent.output_tokens:,} tokens, {output.usd(spent.usd)}"
-        + (f" and {spent.unpriced_calls:,} calls without a price" if spent.unpriced_calls else "")
-    )
-    for one in found.thin[:SHOWN]:
-        output.emit_text(f"left out: {one.judge} scored {one.author} on {one.count} of {one.planned} questions only")
-    if len(found.thin) > SHOWN:
-        output.emit_text(f"left out: {len(found.thin) - SHOWN} more pairs, which --json lists as `thin`")
-
-
-def _mean(mean: float | None) -> str:
-    return "-" if mean is None else f"{mean:.2f}"
-
-
-def _incomplete(found: "Scores") -> str:
-    why = f"the next call might exceed the limit on {found.stopped}" if found.stopped else "some calls failed"
-    missing = sum(one.status not in ("parse_error", "invalid_response", "no_answer") for one in found.failures)
-    return f"incomplete: {why}, {output.count(missing, 'score')} missing; the same command with more goes on"

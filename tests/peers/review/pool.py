@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,20 @@ Play = Callable[[str, str, int], Said]
 
 
 class Pool:
-    """A transport whose models say what `play` returns. `asked`: every request, by model and newest message."""
+    """A transport whose models say what `play` returns. `asked`: every request, by model and text. `usage`: it is reported, a
+    token being so many characters. `hurry`: turns of the event loop that request number n takes more than one. `most`: calls in
+    flight, at most, of each model and ("") of all."""
 
-    def __init__(self, play: Play, usage: bool = True, hurry: Callable[[int], int] = lambda number: 0) -> None:
+    def __init__(
+        self, play: Play, usage: bool = True, hurry: Callable[[int], int] = lambda number: 0, a_token: int = 5
+    ) -> None:
         self.play = play
         self.usage = usage
+        self.a_token = a_token
         self.hurry = hurry
         self.asked: list[tuple[str, str]] = []
-        self.now = self.most = 0
+        self.now: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
 
     async def send(
         self, method: str, url: Url, headers: Sequence[tuple[bytes, bytes]], body: bytes, timeouts: Timeouts
@@ -49,11 +56,12 @@ class Pool:
         text = "\n".join(str(message["content"]) for message in request["messages"])
         before = self.asked.count((request["model"], text))
         self.asked.append((request["model"], text))
-        self.now += 1
-        self.most = max(self.most, self.now)
+        self.now[request["model"]] += 1
+        self.most |= self.now
+        self.most |= Counter({"": self.now.total()})
         for _ in range(1 + self.hurry(len(self.asked))):
             await asyncio.sleep(0)
-        self.now -= 1
+        self.now[request["model"]] -= 1
         said = self.play(request["model"], text, before)
         if not isinstance(said, str):
             fault = json.dumps({"error": {"message": "no", "type": "x"}}).encode()
@@ -65,7 +73,7 @@ class Pool:
 
     def _reply(self, request: Any, text: str, said: str) -> bytes:
         choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        tokens = {"prompt_tokens": len(text) // 5, "completion_tokens": len(said) // 5}
+        tokens = {"prompt_tokens": len(text) // self.a_token, "completion_tokens": len(said) // 5}
         reply = {"id": "r", "object": "chat.completion", "created": 1, "model": request["model"], "choices": [choice]}
         return json.dumps(
             {**reply, "usage": {**tokens, "total_tokens": sum(tokens.values())}} if self.usage else reply
@@ -107,9 +115,10 @@ def planned(
     self_scores: bool = False,
     among: tuple[Question, ...] | None = None,
     sampling: Sampling | None = None,
+    upstreams: Mapping[str, str] | None = None,
 ) -> Plan:
-    """A review of so many questions."""
-    members = [Member(name, name, "main", f"r-{name}") for name in names]
+    """A review of so many questions. `upstreams`: of each model, one for all if absent."""
+    members = [Member(name, name, (upstreams or {}).get(name, "main"), f"r-{name}") for name in names]
     rates = {name: Rates(input=1.0, output=4.0) for name in names}
     how = sampling or Sampling(answer_tokens=64, score_tokens=64)
     return Plan(members, among or questions(count), how, recorded, rates, judges, self_scores)

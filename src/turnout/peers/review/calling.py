@@ -78,10 +78,21 @@ class Caller:
         self._budget = budget
         self._tries = tries
         self._took_s: dict[str, float] = {}
+        self._over_estimate: dict[str, float] = {}
 
     def expected_s(self, target: str) -> float:
         """Seconds that a call to this target is likely to take, from those before; 0 before the first."""
         return self._took_s.get(target, 0.0)
+
+    def sized(self, target: str, size: Size) -> Size:
+        """The size of a call, enlarged where this target has reported longer prompts than they were taken for: its tokens are
+        other than those of the estimate."""
+        factor = self._over_estimate.get(target, 1.0)
+        if factor == 1.0:
+            return size
+        return Size(
+            int(size.input_tokens * factor) + 1, size.output_tokens, None if size.usd is None else size.usd * factor
+        )
 
     async def call(self, ask: Ask, size: Size) -> Called:
         """Make one call; a failure that may pass is waited for, as long as its server asks within reason."""
@@ -160,6 +171,9 @@ class Caller:
         reported = outcome.usage if isinstance(outcome, Reply) else None
         if reported is not None and reported.prompt_tokens is not None and reported.output_tokens is not None:
             used = reported
+            if reported.prompt_tokens > size.input_tokens:
+                factor = self._over_estimate.get(model.name, 1.0) * reported.prompt_tokens / size.input_tokens
+                self._over_estimate[model.name] = factor
         elif spent:
             used, estimated = Usage(input_tokens=size.input_tokens, output_tokens=size.output_tokens), True
         tokens_in, tokens_out = used.prompt_tokens or 0, used.output_tokens or 0

@@ -17,26 +17,71 @@ class Cell(NamedTuple):
 
 def order(questions: Sequence[Question]) -> list[int]:
     """The questions in the order in which they are worked on: by hash, so that a review that ends early has a sample of all."""
-    return sorted(range(len(questions)), key=lambda i: hashlib.sha256(questions[i].id.encode()).digest())
+    return sorted(range(len(questions)), key=lambda i: _hash(questions[i].id))
 
 
 def cells(
-    questions: Sequence[Question], models: int, judges_per_answer: int = 0, self_scores: bool = False
+    questions: Sequence[Question], models: Sequence[str], judges_per_answer: int = 0, self_scores: bool = False
 ) -> Iterator[Cell]:
-    """All cells of a review, question after question.
+    """All cells of a review, question after question. `models`: names.
 
-    `judges_per_answer`: how many of the others score each answer; 0 = all. Fewer are dealt in turns: on every question each
-    model scores and is scored equally often, and over the questions of a type the numbers of questions on which any two
-    models meet differ by one at most. `self_scores`: each model scores its own answer too.
+    `judges_per_answer`: how many of the others score each answer; 0 = all. `self_scores`: each model scores its own answer too.
     """
-    others = models - 1
-    share = others if not 0 < judges_per_answer < others else judges_per_answer
-    dealt: dict[str, int] = {}
+    fewer = 0 < judges_per_answer < len(models) - 1
     for index in order(questions):
-        turn = dealt[questions[index].type] = dealt.get(questions[index].type, -1) + 1
-        steps = [1 + (turn * share + k) % others for k in range(share)]
-        for author in range(models):
-            for step in sorted(steps):
-                yield Cell(index, (author + step) % models, author)
+        judges = dealt(questions[index].id, models, judges_per_answer) if fewer else None
+        for author in range(len(models)):
+            those = sorted(judges[author]) if judges is not None else range(len(models))
+            for judge in those:
+                if judge != author:
+                    yield Cell(index, judge, author)
             if self_scores:
                 yield Cell(index, author, author)
+
+
+def dealt(question: str, models: Sequence[str], each: int) -> list[set[int]]:
+    """The judges of each author's answer to a question: `each` of the others (fewer than there are), dealt by hash.
+
+    Every author has so many judges and every judge so many authors. Models join one after the other: whoever joins takes one
+    author each from as many judges, who score it in return, so all that the others do besides stays as it was.
+    """
+    judges = [set(range(each + 1)) - {author} for author in range(each + 1)]
+    for new in range(each + 1, len(models)):
+        taken = _taken(judges, each, f"{question}\x1f{models[new]}", models)
+        judges.append(set(taken.values()))
+        for author, judge in taken.items():
+            judges[author].remove(judge)
+            judges[author].add(new)
+    return judges
+
+
+def _taken(judges: list[set[int]], count: int, salt: str, models: Sequence[str]) -> dict[int, int]:
+    """So many authors with one judge each, no judge twice, by hash. There are always that many: each author has `count` judges
+    and each judge as many authors."""
+    of_judge: dict[int, int] = {}
+    ranked = [
+        [
+            judge
+            for _, judge in sorted((_hash(f"{salt}\x1f{models[author]}\x1f{models[judge]}"), judge) for judge in those)
+        ]
+        for author, those in enumerate(judges)
+    ]
+
+    def place(author: int, seen: set[int]) -> bool:
+        """Give an author a judge, others being given another where they must."""
+        for judge in ranked[author]:
+            if judge not in seen:
+                seen.add(judge)
+                if judge not in of_judge or place(of_judge[judge], seen):
+                    of_judge[judge] = author
+                    return True
+        return False
+
+    for author in sorted(range(len(judges)), key=lambda author: _hash(f"{salt}\x1f{models[author]}")):
+        if len(of_judge) < count:
+            place(author, set())
+    return {author: judge for judge, author in of_judge.items()}
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

@@ -132,7 +132,8 @@ class Plan:
 
     def cells(self) -> Iterator[Cell]:
         """All cells, in the order in which they are worked on."""
-        return cells(self.questions, len(self.members), self.judges_per_answer, self.self_scores)
+        names = [member.name for member in self.members]
+        return cells(self.questions, names, self.judges_per_answer, self.self_scores)
 
     def authors(self) -> Iterator[tuple[int, int]]:
         """All answers that are wanted: question and author."""

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+import msgspec
 from msgspec import Struct
 
 from turnout.conversation import Reply
@@ -169,6 +170,7 @@ class _Work:
             if call is None:
                 waiting[upstream].popleft()
                 continue
+            call = msgspec.structs.replace(call, size=self._caller.sized(call.member.name, call.size))
             refused = self._budget.refuses(call.size, self._caller.expected_s(call.member.name))
             if refused:
                 return refused
