@@ -26,6 +26,23 @@ def test_our_own_header_wins_over_every_other():
     assert (lane.rung, lane.session, lane.agent) == ("header", "mine", "a1")
 
 
+def test_our_own_session_keeps_the_agents_that_a_program_tells_apart():
+    ours = {b"x-turnout-session": b"mine"}
+    main, info = who({**ours, b"x-claude-code-session-id": b"s1"})
+    assert (main.rung, main.session, main.agent, info.program) == ("header", "mine", "", "claude-code")
+    child = {b"x-claude-code-session-id": b"s1", b"x-claude-code-agent-id": b"a7"}
+    lane, info = who({**ours, **child})
+    assert (lane.session, lane.agent, info.kind) == ("mine", "a7", "subagent")
+    _, info = who({**ours, b"x-claude-code-session-id": b"s1"}, conversation=opened(tools=()))
+    assert info.kind == "background"
+    child = {b"x-session-affinity": b"own", b"x-parent-session-id": b"theirs"}
+    lane, info = who({**ours, **child})
+    assert (lane.session, lane.agent, info.kind, info.parent) == ("mine", "own", "subagent", "theirs")
+    metadata = Settings(user="user_1_account_2_session_01234567-89ab", user_field="metadata.user_id")
+    lane, info = who(ours, metadata)
+    assert (lane.session, lane.agent, info.program) == ("mine", "", "claude-code")
+
+
 def test_claude_code_main_agent_and_sub_agent_have_lanes_of_their_own():
     main, info = who({b"x-claude-code-session-id": b"s1"})
     child, child_info = who(

@@ -28,6 +28,7 @@ from turnout.cli import (
     report,
     route,
     serve,
+    trial,
     turns,
     why,
 )
@@ -58,6 +59,7 @@ app.command("map")(mapping.map_)
 app.command("observe")(observe.observe)
 app.command("route")(route.route)
 app.command("replay")(replay.replay)
+app.command("trial")(trial.trial)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.command("calibrate")(calibrate.calibrate)

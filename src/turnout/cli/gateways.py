@@ -4,16 +4,18 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.cli import exits, ports
+
+if TYPE_CHECKING:
+    from turnout.evaluate.trials.process import Guarded
 
 DEFAULT_URL = "http://127.0.0.1:4000"
 START_WITHIN_S = 20.0
@@ -74,27 +76,29 @@ def served(url: str, key: str = "") -> list[str]:
 
 
 @contextlib.contextmanager
-def started(file: Path) -> Iterator[str]:
-    """A gateway of its own on a free port, stopped at the end; gives its URL. Raises CommandError when it does not come up.
+def started(file: Path, ledger: str = "") -> Iterator[str]:
+    """A gateway of its own on a free port, stopped at the end, also when this process is killed; gives its URL. Raises
+    CommandError when it does not come up. `ledger`: URL of where it records; "" = as the file says.
 
     Meanwhile a request to end (SIGTERM) and a terminal that closes (SIGHUP) raise KeyboardInterrupt, so that it is stopped
     then too. Main thread only."""
+    from turnout.evaluate.trials.process import Guarded
+
     port = ports.free_port()
     url = f"http://127.0.0.1:{port}"
     with tempfile.NamedTemporaryFile("w+", prefix="turnout-", suffix=".log", delete=False) as log:
         command = [sys.executable, "-m", "turnout", "serve", str(file), "--port", str(port)]
-        with on_end(_interrupt):
-            # Its own session: Ctrl-C belongs to the agent in the foreground, not to the gateway behind it.
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=dict(os.environ)
-            )
+        command += ["--ledger", ledger] if ledger else []
+        with on_end(interrupt):
+            # Ctrl-C belongs to the agent in the foreground, not to the gateway behind it.
+            process = Guarded(command, None, os.environ, log.buffer, log.buffer, grace_s=40)
             try:
                 _await(process, url, Path(log.name))
                 yield url
             finally:
-                process.terminate()
+                process.stop()
                 with on_end(lambda _: None):  # asked once is enough; a second time must not cut the end short
-                    _reap(process)
+                    process.wait()
     Path(log.name).unlink(missing_ok=True)
 
 
@@ -112,27 +116,21 @@ def on_end(do: Callable[[int], object]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _interrupt(_: int) -> None:
+def interrupt(_: int) -> None:
+    """End the command as Ctrl-C does."""
     raise KeyboardInterrupt
 
 
-def _reap(process: "subprocess.Popen[bytes]") -> None:
-    try:
-        process.wait(40)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
-def _await(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+def _await(process: "Guarded", url: str, log: Path) -> None:
     deadline = time.monotonic() + START_WITHIN_S
-    while process.poll() is None and time.monotonic() < deadline:
+    while process.running() and time.monotonic() < deadline:
         if _ready(url):
             return
         time.sleep(0.05)
     last = next(
         (line for line in reversed(log.read_text("utf-8", "replace").splitlines()) if line.strip()), "no output"
     )
-    code = process.poll()
+    code = None if process.running() else process.wait().code
     raise exits.CommandError(
         f"the gateway did not start: {last.removeprefix('error: ')}",
         code if code in (exits.USAGE, exits.UPSTREAM) else exits.INTERNAL,

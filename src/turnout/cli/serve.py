@@ -19,6 +19,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 = any free one.")] = 4000,
     log_level: Annotated[LogLevel | None, typer.Option(help="Overrides the file's [server] log_level.")] = None,
+    ledger: Annotated[str, typer.Option(metavar="URL", help="Record turns there, not where the file says.")] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Run the gateway.
@@ -32,8 +33,8 @@ def serve(
     announce(config, host, port, as_json)
     sys.stdout.flush()
     sys.stderr.flush()
-    level = [log_level] if log_level is not None else []
-    os.execv(sys.executable, [sys.executable, "-m", "turnout.gateway", str(file), host, str(port), *level])
+    given = [str(file), host, str(port), log_level or "", ledger]
+    os.execv(sys.executable, [sys.executable, "-m", "turnout.gateway", *given])
 
 
 def announce(config: "Config", host: str, port: int, as_json: bool) -> None:

@@ -1,9 +1,11 @@
-"""`python -m turnout.gateway FILE HOST PORT [LOG_LEVEL]`: the serving process of `turnout serve`, without the command line.
+"""`python -m turnout.gateway FILE HOST PORT [LOG_LEVEL [LEDGER]]`: what `turnout serve` becomes, without the command line.
 
 What a command line needs stays in memory for as long as the process lives, so the command replaces itself by this.
 """
 
 import sys
+
+import msgspec
 
 from turnout.errors import ConfigError
 from turnout.gateway.config import load
@@ -12,9 +14,12 @@ from turnout.gateway.serve import run
 
 def main(arguments: list[str]) -> int:
     """Serve until told to stop; the exit code."""
-    file, host, port, *level = arguments
+    file, host, port, level, ledger = (*arguments, "", "")[:5]
     try:
-        run(load(file), host, int(port), log_level="".join(level))
+        config = load(file)
+        if ledger:
+            config = msgspec.structs.replace(config, ledger=msgspec.structs.replace(config.ledger, url=ledger))
+        run(config, host, int(port), log_level=level)
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

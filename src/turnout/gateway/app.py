@@ -21,6 +21,7 @@ _PATHS: tuple[tuple[str, Format], ...] = (
     ("/responses", "openai_responses"),
     ("/messages", "anthropic_messages"),
 )
+_WITHIN = "/sessions/"
 # Clients append their path to a base URL that people give with and without /v1.
 _TURNS = {prefix + path: CODECS[form] for path, form in _PATHS for prefix in ("/v1", "", "/v1/v1")}
 
@@ -33,6 +34,9 @@ def application(gateway: Gateway) -> Application:
         kind = scope["type"]
         if kind == "http":
             codec = _TURNS.get(scope["path"])
+            if codec is None and scope["path"].startswith(_WITHIN):
+                scope = within_session(scope)
+                codec = _TURNS.get(scope["path"])
             if codec is not None:
                 if scope["method"] == "POST":
                     await Serving(gateway, codec, scope, receive, send).serve()
@@ -48,6 +52,18 @@ def application(gateway: Gateway) -> Application:
             await send({"type": "websocket.close", "code": 1003, "reason": "use POST with server-sent events"})
 
     return app
+
+
+def within_session(scope: Scope) -> Scope:
+    """A request to /sessions/ID/PATH, as one to /PATH that names the session ID in its header: for clients that are told a
+    base URL and nothing else."""
+    session, slash, path = scope["path"][len(_WITHIN) :].partition("/")
+    if not session.strip():
+        return scope
+    headers = [pair for pair in scope["headers"] if pair[0] != b"x-turnout-session"]
+    headers.append((b"x-turnout-session", session.encode("ascii", "replace")))
+    path = slash + path or "/"
+    return {**scope, "path": path, "raw_path": path.encode(), "headers": headers}
 
 
 async def refuse_method(codec: Codec, scope: Scope, send: Send) -> None:

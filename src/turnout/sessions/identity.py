@@ -63,12 +63,10 @@ def identify(
     """The lane and agent of a request. `headers`: names in lower case."""
     found: _Found | None = None
     if not _NAMING.isdisjoint(headers):
-        found = (
-            _explicit(headers)
-            or _claude_code(headers, conversation)
-            or _codex(headers)
-            or _other(headers, conversation)
-        )
+        found = _of_program(headers, conversation)
+        session = _header(headers, b"x-turnout-session")
+        if session:
+            found = _explicit(headers, session, found or _claude_code_user(conversation, settings))
     if found is None:
         found = _from_body(conversation, settings)
     rung, session, agent, info = found
@@ -82,13 +80,20 @@ def _header(headers: Headers, name: bytes) -> str:
     return value.decode("latin-1").strip() if value else ""
 
 
-def _explicit(headers: Headers) -> _Found | None:
-    session = _header(headers, b"x-turnout-session")
-    if not session:
-        return None
+def _of_program(headers: Headers, conversation: Conversation) -> _Found | None:
+    return _claude_code(headers, conversation) or _codex(headers) or _other(headers, conversation)
+
+
+def _explicit(headers: Headers, session: str, told: _Found | None) -> _Found:
+    """The session that is named, and in it the agent that is named, else the one that the program tells of by itself."""
     agent = _header(headers, b"x-turnout-agent")
     parent = _header(headers, b"x-turnout-parent-agent")
-    return "header", session, agent, AgentInfo(kind="subagent" if parent else "main", parent=parent)
+    if agent or parent or told is None:
+        return "header", session, agent, AgentInfo(kind="subagent" if parent else "main", parent=parent)
+    rung, own, agent, info = told
+    if info.kind == "subagent" and not agent and rung in _OWN_SESSION and info.parent != own:
+        agent = own
+    return "header", session, agent, info
 
 
 def _claude_code(headers: Headers, conversation: Conversation) -> _Found | None:
@@ -177,16 +182,21 @@ def _other(headers: Headers, conversation: Conversation) -> _Found | None:
 
 
 def _from_body(conversation: Conversation, settings: Settings) -> _Found:
-    if settings.user is not None and settings.user_field == "metadata.user_id":
-        session = _session_of_user_id(settings.user)
-        if session:
-            return "metadata", session, *_agent_of("claude-code", "", "", conversation)
+    if (user := _claude_code_user(conversation, settings)) is not None:
+        return user
     if settings.prompt_cache_key and settings.prompt_cache_key.strip():
         return "cache_key", settings.prompt_cache_key.strip(), "", _MAIN
     if settings.conversation_id and settings.conversation_id.strip():
         return "chain", settings.conversation_id.strip(), "", _MAIN
     session = fingerprint(conversation)
     return ("fingerprint", session, "", _MAIN) if session else ("none", "", "", _MAIN)
+
+
+def _claude_code_user(conversation: Conversation, settings: Settings) -> _Found | None:
+    if settings.user is None or settings.user_field != "metadata.user_id":
+        return None
+    session = _session_of_user_id(settings.user)
+    return ("metadata", session, *_agent_of("claude-code", "", "", conversation)) if session else None
 
 
 def _session_of_user_id(user_id: str) -> str:
