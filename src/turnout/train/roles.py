@@ -38,6 +38,7 @@ def token_roles(ids: Sequence[int], decode: Decode) -> list[Role]:
         # The first character that this token completes, or, where it completes none, begins.
         while at < len(stretches) - 1 and stretches[at][1] <= before:
             at += 1
-        roles.append(stretches[at][2] if stretches else Role.OTHER)
+        # What adds no text at the end, such as an end token, is none of what was said.
+        roles.append(stretches[at][2] if stretches and before < stretches[-1][1] else Role.OTHER)
         before = max(before, end)
     return roles
