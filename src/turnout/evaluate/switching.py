@@ -5,6 +5,7 @@ model did, so after the first move they are no longer those of the run the route
 simulated as a restart (see `restart`) or not said at all.
 """
 
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -155,28 +156,47 @@ def decided(
 ) -> Decided:
     """A router's decisions on runs, intervals over tasks. Raises ValueError or TapeMiss for one that cannot be asked."""
     tiers = tiers_of(router)
+
+    def ups(run: Outcome) -> list[bool]:
+        made = decisions(runs.of(run), router, name_of(run), targets)
+        return [decision.target != tiers.efficient for decision in made]
+
+    return summed(runs.read.outcomes, ups, resamples, seed)
+
+
+def summed(
+    runs: Sequence[Outcome], ups: Callable[[Outcome], Sequence[bool]], resamples: int = RESAMPLES, seed: int = SEED
+) -> Decided:
+    """Decisions on runs added up. `ups`: for each turn of a run, whether it goes to the capable model."""
     columns: dict[str, list[float]] = {name: [] for name in ("n", "turns", "up", "moved", "switches", "cost", "kept")}
     tasks, firsts = [], []
-    for run in runs.read.outcomes:
-        steps = runs.of(run)
-        up = [decision.target != tiers.efficient for decision in decisions(steps, router, name_of(run), targets)]
+    for run in runs:
+        up = list(ups(run))
         first = up.index(True) if any(up) else None
         if first is not None:
             firsts.append(first)
         kept = cost_up_to(run, len(up) if first is None else first)
-        tasks.append(run.task)
-        row = (1.0, len(up), sum(up), first is not None, sum(a != b for a, b in zip([False, *up], up, strict=False)))
         known = kept is not None and run.cost_usd is not None
-        for name, value in zip(columns, (*row, run.cost_usd if known else 0.0, kept if known else 0.0), strict=True):
+        tasks.append(run.task)
+        switches = sum(a != b for a, b in zip([False, *up], up, strict=False))
+        row = (
+            1.0,
+            len(up),
+            sum(up),
+            first is not None,
+            switches,
+            run.cost_usd if known else 0.0,
+            kept if known else 0.0,
+        )
+        for name, value in zip(columns, row, strict=True):
             columns[name].append(float(value or 0.0))
     sums = Sums(tasks, columns, resamples, seed)
-    middle = sorted(firsts)
     return Decided(
         len(tasks),
         int(sum(columns["turns"])),
         sums.share("up", "turns"),
         sums.share("moved", "n"),
-        (middle[len(middle) // 2] + middle[(len(middle) - 1) // 2]) / 2 if middle else None,
+        statistics.median(firsts) if firsts else None,
         sums.ratio("switches", "n"),
         sums.ratio("kept", "cost"),
     )

@@ -31,7 +31,7 @@ def judgement(found: Calibration, changes: Settings | None) -> tuple[Result, str
     safer = (found.held_out["in_force"].lost.value or 0.0) > found.constraint.max_loss and (
         against.lost.high or 0.0
     ) < 0
-    cost = "costs are not known" if against.cost_usd.value is None else f"cost {_change(against.cost_usd)} a task"
+    cost = "costs are not known" if against.cost_usd.value is None else f"cost {_change(against.cost_usd)} a unit"
     shown = f"on held-out tasks {cost}, success {points(against.success)}, against what is in force. {_losing(found)}"
     theirs = found.held_out["in_force"].lost
     if (theirs.value or 0.0) > found.constraint.max_loss:
@@ -60,6 +60,8 @@ def _losing(found: Calibration) -> str:
 
 def _change(cost: Interval) -> str:
     assert cost.value is not None
+    if cost.value == cost.low == cost.high == 0:
+        return "unchanged"
     sign = "-" if cost.value < 0 else "+"
     bounds = "" if cost.low is None or cost.high is None else f" [{cost.low:+.3g} {cost.high:+.3g}]"
     return f"{sign}{dollars(abs(cost.value))}{bounds}"
