@@ -17,11 +17,11 @@ from turnout.errors import ConfigError
 from turnout.gateway import lines
 from turnout.gateway.config import Config, read, wrong_secrets
 from turnout.gateway.facts import rates_of
+from turnout.gateway.nested import nested
 from turnout.gateway.routes import Route
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
 from turnout.routing.core import TargetName
-from turnout.routing.subagents import ByAgent
 from turnout.sessions import address
 from turnout.upstream.scripted import Script
 from turnout.upstream.target import Upstream
@@ -59,7 +59,7 @@ class _Checks:
         self._upstreams()
         self._targets()
         for route in self.config.routes.values():
-            for path, router in _routers(route.router, ("routes", route.name)):
+            for path, router in nested(route.router, ("routes", route.name)):
                 self._router(path, router)
             self._budget(route)
         self._stores(env)
@@ -148,7 +148,7 @@ class _Checks:
         if not limits:
             return
         path = ("routes", route.name, limits[0])
-        routers = [router for _, router in _routers(route.router, ())]
+        routers = [router for _, router in nested(route.router, ())]
         judges = {name for router in routers for key in _JUDGES if isinstance(name := getattr(router, key, None), str)}
         if not judges:
             self.warn(path, "no router of this route asks a judge")
@@ -237,7 +237,7 @@ def _has_password(url: str) -> bool:
 def concerns(config: Config) -> Iterator[tuple[str, str]]:
     """What the routers themselves say will surprise an operator: TOML key and message."""
     for route in config.routes.values():
-        for path, router in _routers(route.router, ("routes", route.name)):
+        for path, router in nested(route.router, ("routes", route.name)):
             for field, message in _concerns(router):
                 yield lines.dotted((*path, field)), message
 
@@ -245,29 +245,6 @@ def concerns(config: Config) -> Iterator[tuple[str, str]]:
 def _concerns(router: Any) -> list[tuple[str, str]]:
     found = getattr(router, "concerns", None)
     return list(found()) if callable(found) else []
-
-
-def _routers(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Struct]]:
-    """A router and the structs nested in it, with their paths."""
-    if isinstance(router, ByAgent):
-        yield from _routers(router.main, path)
-        for place, policy in (("subagents", router.subagents), ("background", router.background)):
-            if policy is not None:
-                yield from _routers(policy, (*path, place))
-        return
-    yield path, router
-    for field in msgspec.structs.fields(router):
-        value = getattr(router, field.name)
-        if isinstance(value, Struct):
-            yield from _routers(value, (*path, field.encode_name))
-        elif isinstance(value, (tuple, list)):
-            for i, item in enumerate(value):
-                if isinstance(item, Struct):
-                    yield from _routers(item, (*path, field.encode_name, i))
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                if isinstance(item, Struct):
-                    yield from _routers(item, (*path, field.encode_name, key))
 
 
 def _dearer(below: Rates | None, above: Rates | None) -> bool:

@@ -17,11 +17,12 @@ from msgspec import Meta, Struct
 
 from turnout.errors import ConfigError
 from turnout.gateway import lines
+from turnout.gateway.nested import nested
 from turnout.gateway.promoted import Declared, PoliciesConfig, Promoted
 from turnout.gateway.routes import Route, canonical, policy_of, read_route
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
 from turnout.policies.identity import digest
-from turnout.routing import RouterConfig, TargetName
+from turnout.routing import Canary, RouterConfig, TargetName
 from turnout.signals import Additions
 from turnout.upstream.target import Target, Upstream
 
@@ -303,12 +304,23 @@ class _Reading:
                 if owner != name or (position and model == name):
                     where = (*path, *_named(table, model)) if position else path
                     self.tables.note(where, f"the model name `{model}` already belongs to route `{owner}`")
+            self._check_canaries(route.router, path)
             routes[name] = route
         if promoted is not None:
             promoted.finish()
         if not self.document.get("routes"):
             self.tables.note(("routes",), "no routes", "add a table [routes.NAME]; NAME is the model name clients send")
         return routes
+
+    def _check_canaries(self, router: Any, path: lines.Path) -> None:
+        """Lanes and evidence belong to a canary by its name, so that within a route each needs its own."""
+        seen: dict[str, str] = {}
+        for place, found in nested(router, path):
+            if isinstance(found, Canary):
+                if found.name in seen:
+                    message = f"the canary `{found.name}` is also that of {seen[found.name]}; their lanes could not be told apart"
+                    self.tables.note((*place, "name"), message, "give this one another `name`")
+                seen.setdefault(found.name, lines.dotted(place))
 
     def _promoted(self, declared: Declared, policies: PoliciesConfig) -> Promoted | None:
         """The promoted versions; None where they are not asked for, or could not be read into a file with mistakes."""

@@ -5,7 +5,7 @@ Migrations in `migrations/` build the same tables; a test compares the two.
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0003"
+REVISION = "0004"
 """The schema this code reads and writes: the newest migration."""
 
 metadata = MetaData()
@@ -105,6 +105,19 @@ canaries = Table(
     Column("at", Float, nullable=False),
     Column("metric", String, nullable=False),
     Column("reason", Text, nullable=False),
+)
+
+canary_watches = Table(
+    "canary_watches",
+    metadata,
+    # How far the watch of a canary has read the turns and outcomes, and what it knows by then.
+    Column("route", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("settings", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("turns", BigInteger, nullable=False),
+    Column("outcomes", BigInteger, nullable=False),
+    Column("state", LargeBinary, nullable=False),
 )
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from turnout.errors import ConfigError
 from turnout.ledger import canaries, database, reading
-from turnout.ledger.canaries import Batch, Stop
+from turnout.ledger.canaries import Batch, Checkpoint, Place, Stop
 from turnout.ledger.importing import Importing
 from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
@@ -158,15 +158,38 @@ class Ledger:
         with self._lock, self._engine.connect() as connection:
             return canaries.stops(connection)
 
-    def turns_after(self, seq: int, route: str) -> Batch:
-        """The turns of a route stored after `seq` (0 = all), some at a time."""
-        with self._reading() as connection:
-            return canaries.turns_after(connection, seq, route)
+    def keep_watch(self, found: Checkpoint) -> None:
+        """Keep what the watch of a canary knows; durable on return."""
+        with self._lock, self._engine.begin() as connection:
+            canaries.keep(connection, found)
 
-    def outcomes_after(self, seq: int) -> Batch:
-        """The outcomes stored after `seq` (0 = all), some at a time."""
+    def kept_watch(self, route: str, name: str) -> Checkpoint | None:
+        """What the watch of a canary knew last."""
         with self._lock, self._engine.connect() as connection:
-            return canaries.outcomes_after(connection, seq)
+            return canaries.checkpoint(connection, route, name)
+
+    @property
+    def stores_in_order(self) -> bool:
+        """Whether what is stored later always has the higher `seq`. Where several write at once, a number may be given out
+        before another and be seen after it."""
+        return self._engine.url.get_backend_name() == "sqlite"
+
+    def newest(self) -> Place:
+        """The last turn and the last outcome that can be seen; every turn of that outcome is among those up to the last one."""
+        with self._lock, self._engine.connect() as connection:
+            outcome = canaries.last_outcome(connection)
+        with self._reading() as connection:
+            return Place(canaries.last_turn(connection), outcome)
+
+    def turns_after(self, seq: int, route: str, until: int) -> Batch:
+        """The turns of a route stored after `seq` (0 = all) and up to `until`, some at a time."""
+        with self._lock, self._engine.connect() as connection:
+            return canaries.turns_after(connection, seq, route, until)
+
+    def outcomes_after(self, seq: int, until: int) -> Batch:
+        """The outcomes stored after `seq` (0 = all) and up to `until`, some at a time."""
+        with self._lock, self._engine.connect() as connection:
+            return canaries.outcomes_after(connection, seq, until)
 
     def importing(self, capture: Capture = "signals") -> Importing:
         """What files are imported with, beside the process that serves."""

@@ -17,10 +17,21 @@ for each unit instead of blocks of fixed size; bets on means of bounded numbers:
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 EFFECTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 """Differences bet on, an equal part of the stake each."""
 _MOST = 0.9
 """Share of what can be lost at most in one bet."""
+
+
+class Evidence(Struct, frozen=True):
+    """All that a `Worse` knows, to go on from. `stakes`: what each part of the stake has become."""
+
+    stakes: tuple[float, ...]
+    total: float
+    count: int
+    peak: float
 
 
 class Worse:
@@ -63,6 +74,17 @@ class Worse:
         evidence = sum(stakes)
         if evidence > self.peak:
             self.peak = evidence
+
+    def kept(self) -> Evidence:
+        """What it knows by now."""
+        return Evidence(tuple(self._stakes), self._total, self.count, self.peak)
+
+    def resume(self, evidence: Evidence) -> None:
+        """Go on from there. Raises ValueError for evidence on other effects."""
+        if len(evidence.stakes) != len(self._effects):
+            raise ValueError(f"evidence on {len(evidence.stakes)} effects, expected {len(self._effects)}")
+        self._stakes = list(evidence.stakes)
+        self._total, self.count, self.peak = evidence.total, evidence.count, evidence.peak
 
     @property
     def evidence(self) -> float:

@@ -118,6 +118,33 @@ def run(seed: int, lanes: int, success: float, **worse: Any) -> Watch:
     return seen
 
 
+def test_a_watch_goes_on_exactly_from_what_another_kept() -> None:
+    dice, whole, resumed = random.Random(1), watch(settle_s=30.0), watch(settle_s=30.0)
+    at = 0.0
+    for n in range(300):
+        arm = "candidate" if dice.random() < SHARE else "incumbent"
+        at += 10.0
+        record = lane_turn(f"s{n % 150}", arm, at, cost_usd=dice.random(), total_s=dice.random())
+        told = Reported(at, Outcome(session=f"s{dice.randrange(n + 1)}", success=dice.random() < 0.5))
+        for seen in (whole, resumed):
+            seen.turn(record)
+            seen.outcome(told, nowhere)
+        if n % 20 == 7:
+            kept, resumed = resumed.kept(), watch(settle_s=30.0)
+            resumed.resume(kept)
+        assert resumed.status() == whole.status()
+    assert resumed.kept() == whole.kept()
+    assert sum(whole.status().lanes.values()) > 100
+
+
+def test_what_was_kept_is_for_a_watch_of_the_same_settings() -> None:
+    one = watch()
+    assert one.settings == watch().settings != watch(alpha=0.01).settings
+    for wrong in (b"", one.kept()[:-9], watch(metrics=("success",)).kept()):
+        with pytest.raises(ValueError, match="kept"):
+            one.resume(wrong)
+
+
 def test_equal_arms_run_on_and_ten_points_less_success_stop_with_a_reason() -> None:
     assert sum(run(seed, 400, 0.7).stop is not None for seed in range(20)) <= 1
     for seed in range(8):

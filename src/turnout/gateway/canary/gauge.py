@@ -7,7 +7,7 @@ from msgspec import Struct
 from turnout.routing.canary.watching import Metric
 from turnout.sequential.mean import Mean
 from turnout.sequential.rate import Interval
-from turnout.sequential.worse import Worse
+from turnout.sequential.worse import Evidence, Worse
 
 HIGHER_IS_BETTER: frozenset[Metric] = frozenset(("success", "cache"))
 SCALED: frozenset[Metric] = frozenset(("cost", "latency"))
@@ -33,6 +33,17 @@ class MetricFigures(Struct, frozen=True):
     limit: float
     low: float | None
     high: float | None
+
+
+class Gauged(Struct, frozen=True):
+    """All that a `Gauge` knows, to go on from."""
+
+    scale: float | None
+    first: list[float]
+    evidence: Evidence
+    sums: tuple[float, float]
+    counts: tuple[int, int]
+    means: tuple[Mean, Mean]
 
 
 class Gauge:
@@ -64,6 +75,17 @@ class Gauge:
         self._means[candidate] = self._means[candidate].after(scaled)
         self._worse.add(candidate, scaled if self.metric in HIGHER_IS_BETTER else 1.0 - scaled, share)
         return self._worse.evidence >= self.limit
+
+    def kept(self) -> Gauged:
+        """What it knows by now."""
+        (s, t), (m, n), (a, b) = self._sums, self._counts, self._means
+        return Gauged(self._scale, list(self._first), self._worse.kept(), (s, t), (m, n), (a, b))
+
+    def resume(self, known: Gauged) -> None:
+        """Go on from there. Raises ValueError for what another kind of gauge knew."""
+        self._worse.resume(known.evidence)
+        self._scale, self._first = known.scale, list(known.first)
+        self._sums, self._counts, self._means = list(known.sums), list(known.counts), list(known.means)
 
     def _difference(self) -> Interval | None:
         if self._scale is None:

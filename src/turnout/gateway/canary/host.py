@@ -7,18 +7,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from turnout.gateway.canary.watch import CanaryStatus, Key, Watch
+from turnout.gateway.canary.reading import Reading
+from turnout.gateway.canary.watch import CanaryStatus, Watch
 from turnout.gateway.config import Config
-from turnout.ledger.canaries import AT_ONCE, Stop
+from turnout.gateway.nested import nested
+from turnout.ledger.canaries import Place, Stop
 from turnout.ledger.metrics import CanaryCounts
-from turnout.ledger.outcome import Reported
 from turnout.ledger.store import Ledger
-from turnout.ledger.trace import TurnRecord
 from turnout.routing.canary.router import Canary
-from turnout.routing.stacks import nested_in
-from turnout.routing.subagents import ByAgent
 
 LOOK_EVERY_S = 2.0
+KEEP_EVERY_S = 60.0
+"""After so long what is known is kept; a process that is killed reads again what came after."""
 NONE: frozenset[str] = frozenset()
 
 
@@ -28,27 +28,34 @@ class Canaries:
     def __init__(self, config: Config, ledger: Ledger, wrong: Callable[[Exception], None] | None = None) -> None:
         self._ledger = ledger
         self._wrong = wrong
-        self._watches = [Watch(name, canary) for name, canary in canaries_of(config)]
-        self._turns = {watch.route: 0 for watch in self._watches}
-        self._outcomes = 0
+        self._readings = [Reading(Watch(name, canary)) for name, canary in canaries_of(config)]
+        self._settled = Place()
+        self._resumed = False
+        self._kept_at = time.monotonic()
         self._stops: Mapping[tuple[str, str], Stop] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking = threading.Lock()
         self.stopped: dict[str, frozenset[str]] = {}
-        if self._watches:
+        if self._readings:
             self._heed()
 
     def start(self) -> None:
         """Begin to watch; needs a running loop."""
-        if self._watches:
+        if self._readings:
             self._task = asyncio.create_task(self._for_ever(), name="canaries")
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and keep what is known by now."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+            try:
+                await asyncio.to_thread(self.keep)
+            except Exception as error:
+                # Without it the next start reads more.
+                if self._wrong is not None:
+                    self._wrong(error)
 
     async def _for_ever(self) -> None:
         while True:
@@ -68,46 +75,42 @@ class Canaries:
             self._look(now, keep)
 
     def _look(self, now: float, keep: bool) -> None:
-        self._fold()
-        for watch in self._watches:
+        self._resume()
+        self._fold(keep)
+        for reading in self._readings:
+            watch = reading.watch
             watch.pass_to(now)
             if keep and watch.stop is not None and (watch.route, watch.canary.name) not in self._stops:
                 self._ledger.stop_canary(watch.stop)
                 said = "canary %s of route %s stopped, new lanes go to the incumbent: %s"
                 logging.getLogger("turnout").warning(said, watch.canary.name, watch.route, watch.stop.reason)
         self._heed()
+        if keep and time.monotonic() - self._kept_at >= KEEP_EVERY_S:
+            self._keep()
 
-    def _fold(self) -> None:
-        # Outcomes are fetched before turns, so that the lane of each one is known by the time it counts.
-        outcomes = list(self._new_outcomes())
-        for route in self._turns:
-            for record in self._new_turns(route):
-                for watch in self._watches:
-                    if watch.route == route:
-                        watch.turn(record)
-        for reported in outcomes:
-            for watch in self._watches:
-                watch.outcome(reported, self._lane_of)
+    def keep(self) -> None:
+        """Keep what is known in the ledger, for the next start. Blocks."""
+        with self._looking:
+            self._keep()
 
-    def _new_outcomes(self) -> Iterator[Reported]:
-        while True:
-            batch = self._ledger.outcomes_after(self._outcomes)
-            self._outcomes = batch.seq
-            yield from batch.outcomes
-            if len(batch.outcomes) < AT_ONCE:
-                return
+    def _keep(self) -> None:
+        self._kept_at = time.monotonic()
+        for reading in self._readings:
+            reading.keep(self._ledger)
 
-    def _new_turns(self, route: str) -> Iterator[TurnRecord]:
-        while True:
-            batch = self._ledger.turns_after(self._turns[route], route)
-            self._turns[route] = batch.seq
-            yield from batch.turns
-            if len(batch.turns) < AT_ONCE:
-                return
+    def _resume(self) -> None:
+        if not self._resumed:
+            for reading in self._readings:
+                reading.resume(self._ledger)
+            self._resumed = True
 
-    def _lane_of(self, turn: str) -> Key | None:
-        found = self._ledger.turn(turn)
-        return None if found is None else (found.tenant, found.session, found.agent)
+    def _fold(self, keep: bool) -> None:
+        newest = self._ledger.newest()
+        # What other writers have begun to store may be seen only after what has a higher number: one look later it is there.
+        until = newest if self._ledger.stores_in_order or not keep else self._settled
+        self._settled = newest
+        for reading in self._readings:
+            reading.on(self._ledger, until)
 
     def _heed(self) -> None:
         """Take over the stops that the ledger keeps, other processes' too."""
@@ -119,7 +122,8 @@ class Canaries:
 
     def statuses(self) -> list[CanaryStatus]:
         """How each canary does."""
-        return [watch.status(self._stops.get((watch.route, watch.canary.name))) for watch in self._watches]
+        watches = [reading.watch for reading in self._readings]
+        return [watch.status(self._stops.get((watch.route, watch.canary.name))) for watch in watches]
 
     def counts(self) -> Iterator[CanaryCounts]:
         """Numbers for a scrape."""
@@ -131,17 +135,6 @@ class Canaries:
 def canaries_of(config: Config) -> Iterator[tuple[str, Canary]]:
     """All canaries with the routes they stand in."""
     for name, route in config.routes.items():
-        for router in _all(route.router):
+        for _, router in nested(route.router, ("routes", name)):
             if isinstance(router, Canary):
                 yield name, router
-
-
-def _all(router: object) -> Iterator[object]:
-    yield router
-    if isinstance(router, ByAgent):
-        for policy in (router.main, router.subagents, router.background):
-            if policy is not None:
-                yield from _all(policy)
-        return
-    for inner, _ in nested_in(router):
-        yield from _all(inner)
