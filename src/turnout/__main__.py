@@ -2,4 +2,5 @@
 
 from turnout.cli import main
 
-main()
+if __name__ == "__main__":  # processes of a pool import this module too
+    main()

@@ -87,6 +87,7 @@ def test_people_get_the_verdict_and_what_it_rests_on(
         (("--sweep", "treshold=0.5"), 2, "route coder: treshold: the router has no such number"),
         (("--sweep", "threshold=x"), 2, "expected NAME=VALUE"),
         (("--loss-weight", "billing=3"), 2, "no task is of category billing"),
+        (("--efficient", "smal"), 2, "no rows of smal; nearest: small"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_its_reason(

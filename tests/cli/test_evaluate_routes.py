@@ -83,5 +83,7 @@ def test_what_is_missing_is_said(files: tuple[str, str, str], capsys: pytest.Cap
     outcomes, runs, config = files
     assert run(["evaluate", outcomes, *ARMS, "--trajectories", runs]) == 2
     assert "--routes" in capsys.readouterr().err
-    assert run(["evaluate", outcomes, *ARMS, "--routes", config, "--trajectories", outcomes]) == 4
-    assert "no runs with their messages" in capsys.readouterr().err
+    assert run(["evaluate", outcomes, *ARMS, "--routes", config, "--trajectories", outcomes]) == 2
+    assert "no rows of small; there are: big" in capsys.readouterr().err
+    assert run(["evaluate", outcomes, "--routes", config]) == 4
+    assert "no runs with their messages; line 1: " in capsys.readouterr().err

@@ -35,6 +35,8 @@ def trajectories(
             runs = read_ledger(ledger, place, wanted, told)
     else:
         runs = read(Path(place), wanted, by, Vocabulary(config.signals), told)
+    if wanted and not runs.read.damaged:
+        wanted[0].among(runs.read.arms)  # a name that none of the runs has is to be said as such
     if not runs.steps:
         why = (
             f"; line {runs.read.damaged_lines[0].line}: {runs.read.damaged_lines[0].reason}"

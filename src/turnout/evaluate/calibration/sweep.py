@@ -1,5 +1,6 @@
 """Every point of a sweep tried on every run: the step of its first move. On all cores; the same whatever their number."""
 
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -46,7 +47,9 @@ def _tried(job: _Job, points: Sequence[Settings], jobs: int) -> Iterator[Moves |
     if jobs == 1 or decisions < SMALL:
         yield from (_try(job, settings) for settings in points)
         return
-    with ProcessPoolExecutor(jobs, initializer=_take, initargs=(job,)) as pool:
+    # A new interpreter each, on every system: a fork would copy whatever threads this process has, such as a progress bar's.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, _take, (job,)) as pool:
         yield from pool.map(_try_mine, points, chunksize=_CHUNK)
 
 

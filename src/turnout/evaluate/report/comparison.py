@@ -24,6 +24,7 @@ from turnout.evaluate.report.page import (
 )
 from turnout.evaluate.report.plots import frontier_plot, tails_plot, waterfall_plot
 from turnout.evaluate.statistics import Interval
+from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
 from turnout.evaluate.verdict import Answer
 from turnout.evaluate.words import ARMS, arms_of, counted_words, dollars, percent, points
 
@@ -126,6 +127,8 @@ def _frontier_caption(found: Evaluation) -> str:
     )
     if found.restarts.arms:
         said += f" {found.restarts.assumption[0].upper()}{found.restarts.assumption[1:]}; {found.restarts.weak_cost}."
+    if found.routers:
+        said += f" Routes are {FIRST_MOVE}."
     return escape(said)
 
 

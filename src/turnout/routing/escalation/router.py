@@ -94,11 +94,12 @@ class Escalation(Struct, frozen=True, tag="escalation", tag_field="type", forbid
         """What will surprise an operator: field and message."""
         found = []
         if self.confirmations > 1 and not self.trust_fingerprints:
+            unasked = " and no judge is asked" if self.judge is not None else ""
             found.append(
                 (
                     "confirmations",
                     f"{self.confirmations} votes are counted per session: turns of clients that send no session id cannot latch, "
-                    "so they go to the weak target and no judge is asked; have clients send x-turnout-session, or set "
+                    f"so they go to the weak target{unasked}; have clients send x-turnout-session, or set "
                     "confirmations = 1 to judge every turn by itself",
                 )
             )
