@@ -12,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from turnout.gateway import config as configuration
+from turnout.gateway.live import Live
 from turnout.gateway.opened import Gateway
 from turnout.gateway.serve import bind, server_config
 from turnout.ledger.store import Ledger
@@ -21,11 +22,20 @@ from turnout.ledger.trace import TurnRecord
 class Running:
     """A gateway that serves. `turns()` reads its ledger, newest first."""
 
-    def __init__(self, url: str, ledger_url: str, gateway: Gateway, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, url: str, ledger_url: str, live: Live, loop: asyncio.AbstractEventLoop) -> None:
         self.url = url
         self.ledger_url = ledger_url
-        self.gateway = gateway
+        self.live = live
         self.loop = loop
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway that serves now."""
+        return self.live.gateway
+
+    def reload(self) -> bool:
+        """Take over what is on disk; whether that could be done."""
+        return asyncio.run_coroutine_threadsafe(self.live.reload(), self.loop).result(20)
 
     def turns(self) -> tuple[TurnRecord, ...]:
         """All turns so far, newest first."""
@@ -79,11 +89,11 @@ def running(
     held: dict[str, Any] = {}
 
     async def serve() -> None:
-        gateway = Gateway.open(config, env or {})
+        live = Live(Gateway.open(config, env or {}), lambda: configuration.load(file, env or {}, routers), env or {})
         listening = bind("127.0.0.1", 0)
-        server = uvicorn.Server(server_config(gateway, config, "error"))
+        server = uvicorn.Server(server_config(live, "error"))
         server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # older uvicorn
-        held.update(server=server, gateway=gateway, port=listening.getsockname()[1], loop=asyncio.get_running_loop())
+        held.update(server=server, live=live, port=listening.getsockname()[1], loop=asyncio.get_running_loop())
         serving = asyncio.ensure_future(server.serve(sockets=[listening]))
         while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn only sets a flag
             await asyncio.sleep(0.005)
@@ -96,7 +106,7 @@ def running(
     if "error" in held:
         raise held["error"]
     try:
-        yield Running(f"http://127.0.0.1:{held['port']}", ledger_url, held["gateway"], held["loop"])
+        yield Running(f"http://127.0.0.1:{held['port']}", ledger_url, held["live"], held["loop"])
     finally:
         held["server"].should_exit = True
         thread.join(20)

@@ -5,7 +5,7 @@ from typing import Any
 
 from turnout.conversation import Format
 from turnout.errors import ClientError
-from turnout.gateway.opened import Gateway
+from turnout.gateway.live import Live
 from turnout.gateway.pages import pages
 from turnout.gateway.serving import Serving
 from turnout.wire import CODECS
@@ -26,9 +26,9 @@ _WITHIN = "/sessions/"
 _TURNS = {prefix + path: CODECS[form] for path, form in _PATHS for prefix in ("/v1", "", "/v1/v1")}
 
 
-def application(gateway: Gateway) -> Application:
-    """The application that serves `gateway`."""
-    cold = pages(gateway)
+def application(live: Live) -> Application:
+    """The application that serves whatever gateway is `live`."""
+    cold = pages(live)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
@@ -39,13 +39,13 @@ def application(gateway: Gateway) -> Application:
                 codec = _TURNS.get(scope["path"])
             if codec is not None:
                 if scope["method"] == "POST":
-                    await Serving(gateway, codec, scope, receive, send).serve()
+                    await Serving(live.gateway, codec, scope, receive, send).serve()
                 else:
                     await refuse_method(codec, scope, send)
                 return
             await cold(scope, receive, send)
         elif kind == "lifespan":
-            await lifespan(gateway, receive, send)
+            await lifespan(live, receive, send)
         elif kind == "websocket":
             # Clients that speak WebSocket fall back to server-sent events when the handshake is refused.
             await receive()
@@ -80,14 +80,14 @@ async def refuse_method(codec: Codec, scope: Scope, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else reply.body})
 
 
-async def lifespan(gateway: Gateway, receive: Receive, send: Send) -> None:
+async def lifespan(live: Live, receive: Receive, send: Send) -> None:
     """Start and stop with the server."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            gateway.start()
+            live.start()
             await send({"type": "lifespan.startup.complete"})
         else:
-            await gateway.close()
+            await live.close()
             await send({"type": "lifespan.shutdown.complete"})
             return

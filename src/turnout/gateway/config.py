@@ -41,7 +41,8 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
     `max_body_mib`: largest request body. `keepalive_after_s`: silence after which a buffered turn sends a sign of life.
     `deadline_s`: longest a turn may take. `shutdown_s`: how long running turns may finish after SIGTERM. `tenants`: clients
     with a key of their own. `operators`: the tenants that see everybody's turns (the others see their own). `require_keys`:
-    refuse requests without a tenant's key. `log_level`: how much is logged.
+    refuse requests without a tenant's key. `log_level`: how much is logged. `reload_every_s`: how often it is looked whether this
+    file or a policy has changed, which is then taken over at once; 0 = only at SIGHUP.
     """
 
     max_body_mib: Positive = 32
@@ -52,6 +53,7 @@ class Server(Struct, frozen=True, forbid_unknown_fields=True):
     operators: tuple[str, ...] = ()
     require_keys: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    reload_every_s: Annotated[float, Meta(ge=0)] = 1.0
 
     def __post_init__(self) -> None:
         if self.require_keys and not self.tenants:

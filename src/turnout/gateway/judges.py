@@ -23,20 +23,25 @@ _LOG_EVERY_S = 60.0
 _DAY_S = 86_400.0
 
 
-def judges_of(answering: Iterable[Model], keys: Mapping[str, str | None], prices: Prices | None) -> Models:
-    """Every target once more, for judging. `keys`: of the upstreams. Scripts are shared: they play by what they are asked."""
+def judges_of(
+    answering: Iterable[Model], keys: Mapping[str, str | None], prices: Prices | None, before: Models | None = None
+) -> Models:
+    """Every target once more, for judging. `keys`: of the upstreams. Scripts are shared: they play by what they are asked.
+    `before`: those of the configuration that this one replaces."""
     transports: dict[str, Transport] = {}
     models: dict[TargetName, Model] = {}
+    kept = {} if before is None else {model.target.upstream: model.transport for model in before}
     for model in answering:
         name, upstream = model.target.upstream, model.upstream
         if name not in transports:
             limit = upstream.judge_connections
-            transports[name] = model.transport if upstream.script else Client(limit_per_host=limit)
+            old = kept.get(name)
+            own = old if isinstance(old, Client) else Client(limit_per_host=limit)
+            transports[name] = model.transport if upstream.script else own
         once = msgspec.structs.replace(upstream, max_retries=0)
-        models[model.name] = Model(
-            model.name, model.target, once, keys[name], transports[name], prices, Health(OF_JUDGES)
-        )
-    return Models(models, tuple(t for name, t in transports.items() if isinstance(t, Client)))
+        judge = Model(model.name, model.target, once, keys[name], transports[name], prices, Health(OF_JUDGES))
+        models[model.name] = judge if before is None else judge.like(before)
+    return Models(models, tuple(t for t in transports.values() if isinstance(t, Client)))
 
 
 class Budget:
@@ -55,6 +60,11 @@ class Budget:
         self.usd_per_day = usd_per_day
         self._answers = self._judges = self._held = self._dearest = 0.0
         self._day = 0
+
+    def limited(self, share: float | None, usd_per_day: float | None) -> "Budget":
+        """The same budget, with these limits from now on."""
+        self.share, self.usd_per_day = share, usd_per_day
+        return self
 
     def refuses(self, now: float) -> str:
         """Why there is no money for a judgement at `now` (Unix seconds), "" when there is."""
@@ -99,21 +109,24 @@ class Budget:
 class Judges:
     """The judging side of all targets, the routes' budgets, and what went wrong. `slots`: places of each target's upstream."""
 
-    def __init__(self, models: Models, routes: Mapping[str, Route]) -> None:
+    def __init__(self, models: Models, routes: Mapping[str, Route], before: "Judges | None" = None) -> None:
+        """`before`: those of the configuration that this one replaces; places that are taken and money that is spent stay so."""
         self.models = models
-        shared: dict[str, asyncio.Semaphore] = {}
+        kept = before.places if before is not None else {}
+        self.places: dict[tuple[str, int], asyncio.Semaphore] = {}
+        for model in models:
+            place = (model.target.upstream, max(model.upstream.judge_connections, 1))
+            self.places[place] = kept.get(place) or self.places.get(place) or asyncio.Semaphore(place[1])
         self.slots = {
-            model.name: shared.setdefault(
-                model.target.upstream, asyncio.Semaphore(max(model.upstream.judge_connections, 1))
-            )
-            for model in models
+            model.name: self.places[model.target.upstream, max(model.upstream.judge_connections, 1)] for model in models
         }
-        self.budgets = {
-            name: Budget(route.judge_budget, route.judge_usd_per_day)
+        spent = before.budgets if before is not None else {}
+        self.budgets: dict[str, Budget] = {
+            name: spent.get(name, Budget()).limited(route.judge_budget, route.judge_usd_per_day)
             for name, route in routes.items()
             if route.judge_budget is not None or route.judge_usd_per_day is not None
         }
-        self._logged: dict[tuple[str, str, str], tuple[float, int]] = {}
+        self._logged: dict[tuple[str, str, str], tuple[float, int]] = before._logged if before is not None else {}
 
     def refusal(self, route: str, target: TargetName) -> Failure | None:
         """Why `target` is not to be asked for a judgement now; None when it is."""

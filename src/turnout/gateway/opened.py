@@ -1,6 +1,7 @@
 """The gateway, opened from its configuration: everything its turns share."""
 
 import asyncio
+import copy
 import difflib
 import fnmatch
 import logging
@@ -10,6 +11,9 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from turnout.conversation import Format
 from turnout.errors import ClientError, ConfigError
@@ -48,35 +52,81 @@ def credential(value: bytes) -> str:
     return value.strip().decode("latin-1")
 
 
+class Called(Struct, frozen=True):
+    """What a configuration says about calling models, opened. `client_keys`: tenants by key. The keys are secrets."""
+
+    models: Models
+    judges: Models
+    redactor: Redactor
+    client_keys: Mapping[str, str]
+
+
+def called(config: Config, env: Mapping[str, str], before: "Gateway | None" = None) -> Called:
+    """Open targets and judges, without a connection yet. Blocks. Raises ConfigError.
+
+    `before`: the gateway of the configuration that this one replaces. Targets that were there before keep what is known of their
+    health, upstreams their connections, scripts their place.
+    """
+    prices = Prices.load()
+    keys = {name: secret(env, u.api_key_env) or None for name, u in config.upstreams.items()}
+    client_keys = config.client_keys(env)
+    transports, client = _transports(config, before)
+    models: dict[TargetName, Model] = {}
+    for name, target in config.targets.items():
+        transport, key = transports[target.upstream], keys[target.upstream]
+        model = Model(name, target, config.upstreams[target.upstream], key, transport, prices)
+        models[name] = model if before is None else model.like(before.models)
+    judges = judges_of(models.values(), keys, prices, before.judges.models if before is not None else None)
+    opened = Models(models, tuple({id(t): t for t in (*transports.values(), client)}.values()))
+    return Called(opened, judges, Redactor([k for k in (*keys.values(), *client_keys) if k]), client_keys)
+
+
+def _transports(config: Config, before: "Gateway | None") -> tuple[dict[str, Transport], Transport]:
+    """How each upstream is reached, and the client that all servers are reached by."""
+    client: Transport = Client(limit_per_host=max((u.max_connections for u in config.upstreams.values()), default=1024))
+    scripts: dict[str, Transport] = {}
+    for model in before.models if before is not None else ():
+        if not isinstance(model.transport, Script):
+            client = model.transport
+        elif model.upstream == config.upstreams.get(model.target.upstream):
+            scripts[model.target.upstream] = model.transport
+    transports = {
+        name: (scripts.get(name) or Script.load(upstream)) if upstream.script else client
+        for name, upstream in config.upstreams.items()
+    }
+    return transports, client
+
+
 class Gateway:
-    """Shared by all turns of one process. `open` inside the event loop that will serve, `close` when done."""
+    """Shared by all turns of one process that one configuration serves. `open` inside the event loop that will serve, `close`
+    when done; `reopened` gives the gateway of another configuration."""
 
     def __init__(
-        self,
-        config: Config,
-        models: Models,
-        ledger: Ledger,
-        sessions: SessionStore,
-        responses: ResponseStore,
-        redactor: Redactor,
-        judges: Models,
+        self, config: Config, called: Called, ledger: Ledger, sessions: SessionStore, responses: ResponseStore
     ) -> None:
-        self.config = config
-        self.models = models
-        self.judges = Judges(judges, config.routes)
         self.ledger = ledger
         self.sessions = sessions
         self.responses = responses
-        self.redactor = redactor
-        self.vocabulary = Vocabulary(config.signals)
-        self.keeps_signals = config.ledger.capture != "none"
-        self.keeps_bodies = config.ledger.capture == "full"
         self.canaries = Canaries(config, ledger, self.internal_error)
         self.metrics = Metrics(ledger.health, sessions.trouble, lambda: sessions.reachable, self.canaries.counts)
         self.exporter = exporter()
         self.once = Once()
         self.attendant = Attendant(config.server.keepalive_after_s)
-        self.client_keys: Mapping[str, str] = {}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.began = time.time()
+        self.closing = False
+        self.judges = Judges(called.judges, config.routes)
+        self._configure(config, called)
+
+    def _configure(self, config: Config, called: Called) -> None:
+        """Set all that depends on the configuration, but the judges."""
+        self.config = config
+        self.models = models = called.models
+        self.redactor = called.redactor
+        self.client_keys = called.client_keys
+        self.vocabulary = Vocabulary(config.signals)
+        self.keeps_signals = config.ledger.capture != "none"
+        self.keeps_bodies = config.ledger.capture == "full"
         self.route_headers = {
             name: ((b"x-turnout-route", header_text(name)), (b"x-turnout-policy", route.policy.encode()))
             for name, route in config.routes.items()
@@ -87,37 +137,30 @@ class Gateway:
             if any(not same_account(models[route.targets[0]], models[other]) for other in route.targets)
         )
         self.deadline_s = config.server.deadline_s
-        self.loop: asyncio.AbstractEventLoop | None = None
         self.max_body = int(config.server.max_body_mib * 1024 * 1024)
-        self.began = time.time()
-        self.closing = False
         self._routes = config.by_model()
         self._patterns = [(name, route) for name, route in self._routes.items() if any(c in name for c in "*?[")]
 
     @classmethod
     def open(cls, config: Config, env: Mapping[str, str] = os.environ) -> "Gateway":
         """Open stores and connections. Raises ConfigError."""
-        prices = Prices.load()
-        keys = {name: secret(env, u.api_key_env) or None for name, u in config.upstreams.items()}
-        client_keys = config.client_keys(env)
-        client = Client(limit_per_host=max((u.max_connections for u in config.upstreams.values()), default=1024))
-        transports: dict[str, Transport] = {
-            name: Script.load(upstream) if upstream.script else client for name, upstream in config.upstreams.items()
-        }
-        models: dict[TargetName, Model] = {}
-        for name, target in config.targets.items():
-            upstream = config.upstreams[target.upstream]
-            models[name] = Model(name, target, upstream, keys[target.upstream], transports[target.upstream], prices)
-        gateway = cls(
-            config,
-            Models(models, tuple({id(t): t for t in (*transports.values(), client)}.values())),
-            Ledger.open(config.ledger.url, config.ledger.capture, config.ledger.flush_interval_s),
-            *sessions(config),
-            Redactor([k for k in (*keys.values(), *client_keys) if k]),
-            judges_of(models.values(), keys, prices),
-        )
-        gateway.client_keys = client_keys
-        return gateway
+        opened = called(config, env)
+        ledger = Ledger.open(config.ledger.url, config.ledger.capture, config.ledger.flush_interval_s)
+        return cls(config, opened, ledger, *sessions(config))
+
+    def reopened(self, config: Config, opened: Called) -> "Gateway":
+        """The gateway that serves new turns by `config` instead of this one; running turns go on with this one.
+
+        Everything else is shared: stores, memory, counts, canaries, and what is known of targets that stay. `opened`: by
+        `called`, with this one as `before`. Call it on the event loop.
+        """
+        after = copy.copy(self)
+        after.judges = Judges(opened.judges, config.routes, self.judges)
+        after._configure(config, opened)
+        after.attendant.keepalive_after_s = config.server.keepalive_after_s
+        after.models.succeed(self.models, lambda upstream: upstream.max_connections)
+        after.judges.models.succeed(self.judges.models, lambda upstream: upstream.judge_connections)
+        return after
 
     def start(self) -> None:
         """Begin the background work; needs a running loop."""
@@ -228,6 +271,8 @@ class Gateway:
             "sessions": {"reachable": self.sessions.reachable},
             "cooling_targets": cooling,
             "stuck_routes": stuck,
+            "configuration": {"digest": self.config.digest, **msgspec.to_builtins(self.metrics.reloads)},
+            "policies": {name: {"digest": r.policy, "version": r.version} for name, r in self.config.routes.items()},
         }
 
 

@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Route
 from turnout.conversation import Format
 from turnout.errors import ClientError, TurnoutError
 from turnout.gateway import counting, dashboard, deciding, listing
+from turnout.gateway.live import Live
 from turnout.gateway.opened import Gateway
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.ledger.outcome import Outcome
@@ -26,9 +27,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 _JSON = msgspec.json.Encoder(enc_hook=str)
 
 
-def pages(gateway: Gateway) -> Starlette:
-    """The cold pages of `gateway`."""
-    page = Pages(gateway)
+def pages(live: Live) -> Starlette:
+    """The cold pages of whatever gateway is `live`."""
+    page = Pages(live)
     table: list[tuple[str, list[str], Handler]] = [
         ("/messages/count_tokens", ["POST"], page.count_messages),
         ("/responses/input_tokens", ["POST"], page.count_responses),
@@ -47,11 +48,11 @@ def pages(gateway: Gateway) -> Starlette:
     ]
     routes: list[BaseRoute] = [Route("/", page.root, methods=["GET", "HEAD"])]
     for path, methods, handler in table:
-        routes += [Route(prefix + path, guarded(gateway, handler), methods=methods) for prefix in ("/v1", "")]
+        routes += [Route(prefix + path, guarded(live, handler), methods=methods) for prefix in ("/v1", "")]
     return Starlette(routes=routes, exception_handlers={404: page.missing, 405: page.missing})
 
 
-def guarded(gateway: Gateway, handler: Handler) -> Handler:
+def guarded(live: Live, handler: Handler) -> Handler:
     """`handler` with errors answered in the caller's dialect, its own faults too."""
 
     async def answer(request: Request) -> Response:
@@ -63,7 +64,7 @@ def guarded(gateway: Gateway, handler: Handler) -> Handler:
             return error_response(ClientError("the body is nested too deeply", code="invalid_json"), dialect(request))
         except Exception as error:
             # The boundary of the cold pages, as `Serving.serve` is that of turns.
-            gateway.internal_error(error)
+            live.gateway.internal_error(error)
             return error_response(TurnoutError(f"internal error ({type(error).__name__})"), dialect(request))
 
     return answer
@@ -89,10 +90,15 @@ def as_json(value: Any, status: int = 200) -> Response:
 
 
 class Pages:
-    """Handlers that share one gateway."""
+    """Handlers that share the gateway that is live."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self.gateway = gateway
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    @property
+    def gateway(self) -> Gateway:
+        """The gateway that serves now. A handler that waits may find another one afterwards."""
+        return self._live.gateway
 
     async def root(self, request: Request) -> Response:
         """A probe, or a person with a browser."""

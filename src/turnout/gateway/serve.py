@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import sys
+from collections.abc import Callable
 
 import uvicorn
 
@@ -11,29 +12,32 @@ from turnout.errors import ConfigError
 from turnout.gateway.app import application
 from turnout.gateway.config import Config
 from turnout.gateway.connection import Connection
+from turnout.gateway.live import Live
 from turnout.gateway.memory import spare_the_collector, trim_for_ever
 from turnout.gateway.opened import Gateway
-from turnout.gateway.stopping import Server
+from turnout.gateway.stopping import Server, on_hang_up
 
 
-def run(config: Config, host: str = "127.0.0.1", port: int = 4000, *, log_level: str = "") -> None:
+def run(load: Callable[[], Config], host: str = "127.0.0.1", port: int = 4000, *, log_level: str = "") -> None:
     """Serve until SIGTERM or SIGINT; returns after running turns have ended and the ledger is flushed.
 
-    Raises ConfigError when the address cannot be bound or a store cannot be opened.
+    `load` gives the configuration as it is on disk, now and after every change of it or at SIGHUP. Raises ConfigError when it is
+    wrong at the start, the address cannot be bound or a store cannot be opened.
     """
+    config = load()
     listening = bind(host, port)
-    level = log_level or config.server.log_level
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(config, listening, level))
+        runner.run(_serve(config, load, listening, log_level or config.server.log_level))
 
 
-async def _serve(config: Config, listening: socket.socket, log_level: str) -> None:
-    gateway = Gateway.open(config)
-    server = Server(server_config(gateway, config, log_level), config.server.shutdown_s)
+async def _serve(config: Config, load: Callable[[], Config], listening: socket.socket, log_level: str) -> None:
+    live = Live(Gateway.open(config), load, say=_say)
+    server = Server(server_config(live, log_level), config.server.shutdown_s)
+    on_hang_up(live.reload_soon, server)
     spare_the_collector()
     host, port = listening.getsockname()[:2]
     count = "1 route" if len(config.routes) == 1 else f"{len(config.routes)} routes"
-    print(f"turnout: serving {count} on http://{host}:{port}", file=sys.stderr, flush=True)
+    _say(f"turnout: serving {count} on http://{host}:{port}")
     trimming = asyncio.create_task(trim_for_ever(), name="trimming")
     try:
         await server.serve(sockets=[listening])
@@ -41,10 +45,14 @@ async def _serve(config: Config, listening: socket.socket, log_level: str) -> No
         trimming.cancel()
 
 
-def server_config(gateway: Gateway, config: Config, log_level: str) -> uvicorn.Config:
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def server_config(live: Live, log_level: str) -> uvicorn.Config:
     """How uvicorn serves a gateway: nothing in the hot path that is not needed there."""
     return uvicorn.Config(
-        application(gateway),
+        application(live),
         http=Connection,
         ws="none",
         lifespan="on",

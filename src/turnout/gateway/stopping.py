@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from signal import SIGINT, SIGTERM, signal
+from signal import SIGHUP, SIGINT, SIGTERM, signal
 from types import FrameType
 
 import uvicorn
@@ -17,6 +18,27 @@ LAST_WORDS_S = 2.0
 _LOOK_S = 0.02
 
 _log = logging.getLogger("turnout")
+
+
+def on_hang_up(reload: Callable[[], None], server: "Server") -> None:
+    """From now on SIGHUP reloads; sent because the terminal that the process belongs to was closed, it ends the server."""
+    attached = _has_terminal()
+
+    def hung_up() -> None:
+        if attached and not _has_terminal():
+            server.handle_exit(SIGHUP, None)
+        else:
+            reload()
+
+    asyncio.get_running_loop().add_signal_handler(SIGHUP, hung_up)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 class Server(uvicorn.Server):

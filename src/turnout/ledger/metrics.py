@@ -3,6 +3,7 @@
 The client library's own counters take a lock each; a dozen of them per turn would cost more than the decision does.
 """
 
+import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,17 @@ class CanaryCounts(Struct, frozen=True):
     stopped: bool
     lanes: dict[str, int]
     evidence: dict[str, float]
+
+
+class Reloads(Struct):
+    """How often the configuration was taken over anew, or was not because it is wrong. `at`: Unix seconds of the last time that
+    it was, or of the start. `error`: why the newest one is not served, "" where it is."""
+
+    at: float
+    done: int = 0
+    failed: int = 0
+    error: str = ""
+    failed_at: float | None = None
 
 
 class _Histogram:
@@ -67,7 +79,7 @@ class Metrics(Collector):
 
     `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped. `sessions`:
     what went wrong with the session store, by operation and kind; the store counts in it. `reachable`: whether it answers.
-    `canaries`: asked when scraped.
+    `canaries`: asked when scraped. `reloads`: of the configuration, kept by whoever reloads it.
     """
 
     def __init__(
@@ -79,6 +91,7 @@ class Metrics(Collector):
     ) -> None:
         self._canaries = canaries
         self.in_flight = 0
+        self.reloads = Reloads(time.time())
         self._health = health
         self._sessions = {} if sessions is None else sessions
         self._reachable = reachable
@@ -185,6 +198,7 @@ class Metrics(Collector):
         if self._reachable is not None:
             about = "1 while the store of sessions answers."
             yield GaugeMetricFamily("turnout_sessions_reachable", about, value=float(self._reachable()))
+        yield from _reloaded(self.reloads)
         if self._canaries is not None:
             yield from _watched(list(self._canaries()))
         if self._health is not None:
@@ -240,6 +254,13 @@ def _watched(canaries: list[CanaryCounts]) -> Iterator[Metric]:
             evidence.add_metric((canary.route, canary.name, metric), value)
     yield stopped
     yield evidence
+
+
+def _reloaded(reloads: Reloads) -> Iterator[Metric]:
+    results: dict[Labels, float] = {("ok",): reloads.done, ("refused",): reloads.failed}
+    yield _counter("reloads", "Times that the configuration was read anew, by result.", ("result",), results)
+    about = "1 while what is served is what was last read; 0 = it was refused, and the configuration before is served."
+    yield GaugeMetricFamily("turnout_reload_ok", about, value=float(not reloads.error))
 
 
 def _ledger(health: Health) -> Iterator[Metric]:

@@ -18,7 +18,7 @@ from turnout.pricing.rates import Rates
 from turnout.routing.core import TargetFacts, TargetName
 from turnout.upstream.credentials import Headers, Redactor, fixed_headers, header_text, passed_headers
 from turnout.upstream.health import Health
-from turnout.upstream.http import Timeouts, Url
+from turnout.upstream.http import Client, Timeouts, Url
 from turnout.upstream.retry import delay_s
 from turnout.upstream.target import Target, Upstream
 from turnout.wire import CODECS
@@ -145,6 +145,19 @@ class Model:
         )
         least = self.facts.caching.least_tokens if self.facts.caching is not None else None
         self.watched_from = _NEVER if least is None else least * BYTES_A_TOKEN
+
+    def like(self, before: "Models") -> "Model":
+        """This model, as well as it was in `before`: what is known of the health of the same one there holds for it too."""
+        if self.name in before:
+            old = before[self.name]
+            if old.target.model == self.target.model and old.place == self.place:
+                self.health = old.health
+        return self
+
+    @property
+    def place(self) -> tuple[str, str, Headers]:
+        """Where and as whom it is called."""
+        return address(self.upstream), self.upstream.script, self.fixed
 
     def rates(self, at: float) -> Rates | None:
         """The prices of this target at `at` (Unix seconds); None when unpriced."""
@@ -308,6 +321,24 @@ class Models:
             if model.health.wait_s(now):
                 facts[model.name] = msgspec.structs.replace(model.facts, healthy=False)
         return facts
+
+    def succeed(self, before: "Models", limit: Callable[[Upstream], int]) -> None:
+        """From now on new turns are served by these models instead of `before`.
+
+        Connections to upstreams that these do not have are closed, busy ones when what they do is over. `limit`: how many may be
+        open at once to an upstream. Call it on the event loop.
+        """
+        for client in self._clients():
+            used = [model for model in self if model.transport is client]
+            client.keep({model.url.origin for model in used}, max((limit(m.upstream) for m in used), default=1))
+        for old in before._clients():
+            if old not in self._transports:
+                old.keep((), 1)
+                if old.connections:
+                    self._transports = (*self._transports, old)
+
+    def _clients(self) -> list[Client]:
+        return [transport for transport in self._transports if isinstance(transport, Client)]
 
     async def close(self) -> None:
         """Close every connection."""

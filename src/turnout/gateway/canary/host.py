@@ -28,20 +28,34 @@ class Canaries:
     def __init__(self, config: Config, ledger: Ledger, wrong: Callable[[Exception], None] | None = None) -> None:
         self._ledger = ledger
         self._wrong = wrong
-        self._readings = [Reading(Watch(name, canary)) for name, canary in canaries_of(config)]
+        self._readings: list[Reading] = []
+        self._fresh: list[Reading] = []
         self._settled = Place()
-        self._resumed = False
         self._kept_at = time.monotonic()
         self._stops: Mapping[tuple[str, str], Stop] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking = threading.Lock()
         self.stopped: dict[str, frozenset[str]] = {}
-        if self._readings:
-            self._heed()
+        self.follow(config)
+
+    def follow(self, config: Config) -> None:
+        """Watch the canaries of `config` from now on; those that stay as they are keep what they have seen. Blocks."""
+        with self._looking:
+            wanted = list(canaries_of(config))
+            stay = [reading for reading in self._readings if (reading.watch.route, reading.watch.canary) in wanted]
+            for gone in self._readings:
+                if gone not in stay:
+                    gone.keep(self._ledger)
+            seen = [(reading.watch.route, reading.watch.canary) for reading in stay]
+            new = [Reading(Watch(route, canary)) for route, canary in wanted if (route, canary) not in seen]
+            self._fresh = [reading for reading in self._fresh if reading in stay] + new
+            self._readings = stay + new
+            if self._readings:
+                self._heed()
 
     def start(self) -> None:
-        """Begin to watch; needs a running loop."""
-        if self._readings:
+        """Begin to watch, where there is something to watch that is not watched yet; needs a running loop."""
+        if self._readings and self._task is None:
             self._task = asyncio.create_task(self._for_ever(), name="canaries")
 
     async def close(self) -> None:
@@ -99,10 +113,9 @@ class Canaries:
             reading.keep(self._ledger)
 
     def _resume(self) -> None:
-        if not self._resumed:
-            for reading in self._readings:
-                reading.resume(self._ledger)
-            self._resumed = True
+        while self._fresh:
+            self._fresh[-1].resume(self._ledger)
+            self._fresh.pop()
 
     def _fold(self, keep: bool) -> None:
         newest = self._ledger.newest()

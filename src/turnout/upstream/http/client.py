@@ -3,7 +3,7 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from turnout.errors import UpstreamError
 from turnout.upstream.http.connect import connect
@@ -70,6 +70,18 @@ class Client:
             response = connection.start(method, head, body, timeouts)
             await response.head()
         return response
+
+    def keep(self, origins: Collection[str], limit_per_host: int) -> None:
+        """From now on only connections to `origins` are kept between requests; others are closed when what they do is over.
+        Requests to other origins still work."""
+        self._limit = limit_per_host
+        for origin, pool in self._pools.items():
+            pool.keep(origin in origins, limit_per_host)
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
 
     async def close(self) -> None:
         """Closes all connections, ends all exchanges, and returns when no socket is open. Again: nothing."""

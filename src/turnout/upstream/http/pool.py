@@ -34,6 +34,7 @@ class Pool:
         self._idle: list[Connection] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
         self._slots_taken = 0
+        self._kept = True
         self.origin = origin
         self.proxy = proxy
         self.connections = connections
@@ -91,7 +92,10 @@ class Pool:
             if not waiter.done():
                 waiter.set_result(connection)
                 return
-        self._idle.append(connection)
+        if self._kept:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def leave(self, connection: Connection) -> None:
         """A connection is closed."""
@@ -109,6 +113,14 @@ class Pool:
                 waiter.set_result(None)
                 return
         self._slots_taken -= 1
+
+    def keep(self, kept: bool, limit: int) -> None:
+        """Whether connections are kept between exchanges from now on, and how many there may be. Where they are not, idle ones
+        are closed now, and busy ones as soon as nobody waits for them."""
+        self._kept, self._limit = kept, limit
+        if not kept:
+            for connection in tuple(self._idle):
+                connection.close()
 
     def shut(self) -> None:
         """Nobody waits any longer."""
