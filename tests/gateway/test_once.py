@@ -1,6 +1,6 @@
 """Calls that one of several concurrent turns makes: of turns that overlap, one makes it and the others go on without."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from turnout.gateway.once import REMEMBERED_AT_MOST, Once
@@ -19,6 +19,7 @@ def turns(draw: st.DrawFn) -> list[tuple[float, float, float, bool]]:
 
 
 @given(turns())
+@example([(0.0, 5.0, 6.0, False), (3.0, 4.0, 5.0, False), (0.0, 1.0, 2.0, True)])
 def test_of_turns_that_overlap_one_makes_the_call(made: list[tuple[float, float, float, bool]]) -> None:
     once = Once()
     events = sorted(
@@ -49,4 +50,6 @@ def test_other_calls_and_other_lanes_are_apart_and_memory_is_bounded() -> None:
     assert not once.enter(KEY, 1.0)
     for number in range(REMEMBERED_AT_MOST):
         once.enter((str(number), "review"), 0.0)
-    assert len(once._until) == REMEMBERED_AT_MOST
+        once.leave((str(number), "review"), 1.0, remembered=True)
+    assert len(once._made) == REMEMBERED_AT_MOST
+    assert not once.enter((str(REMEMBERED_AT_MOST - 1), "review"), 0.5)

@@ -14,21 +14,21 @@ class Once:
     """
 
     def __init__(self) -> None:
-        self._until: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._making: set[tuple[str, str]] = set()
+        self._made: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     def enter(self, key: tuple[str, str], began: float) -> bool:
         """Whether a turn that `began` then (monotonic seconds) may make the call: no turn that overlaps it has made it."""
-        if began <= self._until.get(key, -math.inf):
+        if key in self._making or began <= self._made.get(key, -math.inf):
             return False
-        self._until[key] = math.inf
-        self._until.move_to_end(key)
-        while len(self._until) > REMEMBERED_AT_MOST:
-            self._until.popitem(last=False)
+        self._making.add(key)
         return True
 
     def leave(self, key: tuple[str, str], now: float, remembered: bool) -> None:
         """The turn that made the call is over. `remembered`: what came of it is known to later turns; else they may make it."""
+        self._making.discard(key)
         if remembered:
-            self._until[key] = now
-        else:
-            self._until.pop(key, None)
+            self._made[key] = now
+            self._made.move_to_end(key)
+            while len(self._made) > REMEMBERED_AT_MOST:
+                self._made.popitem(last=False)
