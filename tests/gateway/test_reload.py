@@ -179,11 +179,14 @@ _ATTACHED = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0
 """A command with the terminal that is its stdin."""
 
 
-def test_a_closed_terminal_ends_a_gateway_that_a_hang_up_reloads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_closed_terminal_ends_the_gateway_unless_it_is_to_outlive_it(tmp_path: Path, ignored: bool) -> None:
     script(tmp_path, "replies.jsonl", {"text": "hi"})
     (tmp_path / "turnout.toml").write_text(SCRIPTED.replace("0.1", "0") + '[ledger]\nurl = "sqlite:///:memory:"\n')
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "turnout.gateway", str(tmp_path / "turnout.toml"), "127.0.0.1", "0"]
+    if ignored:
+        command = [sys.executable, "-c", _IGNORING, *command]
     errors = (tmp_path / "stderr").open("wb")
     environment = {**os.environ, "PYTHONPATH": str(SRC)}
     process = subprocess.Popen(
@@ -197,16 +200,28 @@ def test_a_closed_terminal_ends_a_gateway_that_a_hang_up_reloads(tmp_path: Path)
     os.close(slave)
     errors.close()
     try:
-        limit = time.monotonic() + 20
-        while "serving" not in (tmp_path / "stderr").read_text():
-            assert process.poll() is None
-            assert time.monotonic() < limit
-            time.sleep(0.02)
+        _wait_for("turnout: serving", tmp_path / "stderr", process)
+        (tmp_path / "turnout.toml").write_text("wrong")
         os.close(master)
+        if ignored:
+            _wait_for("not reloaded", tmp_path / "stderr", process)
+            process.terminate()
         assert process.wait(20) == 0, (tmp_path / "stderr").read_text()
+        assert ("not reloaded" in (tmp_path / "stderr").read_text()) is ignored
     finally:
         if process.poll() is None:
             process.kill()
+
+
+_IGNORING = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def _wait_for(words: str, log: Path, process: "subprocess.Popen[bytes]") -> None:
+    limit = time.monotonic() + 20
+    while words not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < limit
+        time.sleep(0.02)
 
 
 HTTP = """

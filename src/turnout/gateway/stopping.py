@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from signal import SIGHUP, SIGINT, SIGTERM, signal
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal, signal
 from types import FrameType
 
 import uvicorn
@@ -21,8 +21,9 @@ _log = logging.getLogger("turnout")
 
 
 def on_hang_up(reload: Callable[[], None], server: "Server") -> None:
-    """From now on SIGHUP reloads; sent because the terminal that the process belongs to was closed, it ends the server."""
-    attached = _has_terminal()
+    """From now on SIGHUP reloads; sent because the terminal that the process belongs to was closed, it ends the server, unless
+    the process was told to outlive that (`nohup`)."""
+    attached = getsignal(SIGHUP) is not SIG_IGN and _has_terminal()
 
     def hung_up() -> None:
         if attached and not _has_terminal():
