@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers import AutoModelForCausalLM, TrainerCallback
 from transformers.trainer_utils import get_last_checkpoint
 from trl import GRPOConfig
 
@@ -15,6 +15,7 @@ from turnout.routing.retrieval.protocol import STOPS
 from turnout.train.data.question import Question
 from turnout.train.rollout import LookUp
 from turnout.train.settings import Settings
+from turnout.train.spelling import tokenizer_of
 from turnout.train.trainer import PathRouterTrainer, Prompting, asked, taught
 
 METRICS = "metrics.jsonl"
@@ -51,7 +52,7 @@ def prepared(
     usable = [question for question in questions if question.gold_passages]
     if not usable:
         raise ConfigError("no question has gold passages, on which credit and teacher rest", key="train")
-    tokenizer = AutoTokenizer.from_pretrained(settings.model)
+    tokenizer = tokenizer_of(settings.model)
     model = AutoModelForCausalLM.from_pretrained(
         settings.model, dtype="bfloat16" if settings.optimisation.bf16 else "float32"
     )

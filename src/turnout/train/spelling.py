@@ -1,7 +1,10 @@
 """How a transformers tokenizer spells prompts, observations and turns. Needs transformers, not torch."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 _MARK = "\u0001turnout\u0001"
 """A text no template changes."""
@@ -60,6 +63,21 @@ class PlainSpelling:
     def decode(self, ids: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+
+def tokenizer_of(model: str) -> Any:
+    """The tokenizer of a model, a folder or a hub id.
+
+    A folder whose tokenizer is a plain one of whatever kind says so, but is given its model type's own by `AutoTokenizer`.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+    described = Path(model) / "tokenizer_config.json"
+    if described.is_file():
+        named = msgspec.json.decode(described.read_bytes()).get("tokenizer_class")
+        if named in ("TokenizersBackend", "PreTrainedTokenizerFast"):
+            return PreTrainedTokenizerFast.from_pretrained(model)
+    return AutoTokenizer.from_pretrained(model)
 
 
 def spelling_of(tokenizer: Any) -> ChatSpelling | PlainSpelling:
