@@ -76,8 +76,6 @@ class Loads(HTMLParser):
 
 
 def test_pictures_and_the_page_of_a_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("numpy")
     made = tmp_path / "reviewed.json"
     made.write_text(json.dumps(review_json(types=1)))
     graph, page, picture = tmp_path / "graph.json", tmp_path / "<graph>.html", tmp_path / "graph.svg"

@@ -2,7 +2,7 @@
 
 import typer
 
-from turnout.cli import graphs, reviews
+from turnout.cli import graphs, reviews, simulated
 
 app = typer.Typer(help="Models that score one another.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -15,3 +15,4 @@ def peers() -> None:
 app.command("review")(reviews.review)
 app.command("graph")(graphs.graph)
 app.command("show")(graphs.show)
+app.command("simulate")(simulated.simulate)

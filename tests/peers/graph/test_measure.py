@@ -13,17 +13,16 @@ from turnout.errors import ClientError
 from turnout.peers.graph.judges import correlation, judges, ranks
 from turnout.peers.graph.measure import Measured, Wanted, measure, shrunk
 from turnout.peers.graph.relations import Settings
+from turnout.peers.graph.resampling import Resampled
 from turnout.peers.graph.scored import Scored
 from turnout.routing.collaboration.graph import read
-
-resampling = pytest.importorskip("turnout.peers.graph.resampling", reason="needs numpy")
 
 FEW = Wanted(resamples=200)
 
 
 @pytest.fixture(scope="module")
 def measured() -> Measured:
-    return measure(review(), FEW, resampling.Resampled)
+    return measure(review(), FEW, Resampled)
 
 
 def test_a_plain_matrix_makes_the_worked_graph() -> None:
@@ -64,7 +63,7 @@ def test_equal_models_are_not() -> None:
         for author in row:
             row[author] = [dice.randint(4, 8) for _ in range(60)]
     data["scores"] = {j: {i: sum(v) / 60 for i, v in row.items()} for j, row in data["cells"].items()}
-    found = measure(msgspec.convert(data, Scored), Wanted(resamples=200, outliers=True), resampling.Resampled)
+    found = measure(msgspec.convert(data, Scored), Wanted(resamples=200, outliers=True), Resampled)
     worth = found.stability[""]
     assert "unstable" in found.flags
     assert worth.unstable
@@ -86,9 +85,9 @@ def test_probabilities_add_up(measured: Measured) -> None:
 
 
 def test_the_same_seed_gives_the_same_and_another_gives_another(measured: Measured) -> None:
-    again = measure(review(), FEW, resampling.Resampled)
+    again = measure(review(), FEW, Resampled)
     assert msgspec.json.encode(again) == msgspec.json.encode(measured)
-    other = measure(review(), Wanted(resamples=200, seed=2), resampling.Resampled)
+    other = measure(review(), Wanted(resamples=200, seed=2), Resampled)
     assert other.stability[""].given != measured.stability[""].given
 
 
@@ -99,7 +98,7 @@ def test_cells_of_a_question_move_together() -> None:
         for author in row:
             row[author] = [1 + q % 8 + (author == "anchor") - (judge == "anchor") for q in range(60)]
     data["scores"] = {j: {i: sum(v) / 60 for i, v in row.items()} for j, row in data["cells"].items()}
-    worth = measure(msgspec.convert(data, Scored), FEW, resampling.Resampled).stability[""]
+    worth = measure(msgspec.convert(data, Scored), FEW, Resampled).stability[""]
     assert worth.agreement == 1.0
     low, high = worth.given["anchor"] or (0.0, 0.0)
     assert high > low
@@ -116,7 +115,7 @@ def test_types_are_drawn_towards_all_types() -> None:
     ("questions", "said"), [(120, ""), (80, "40 questions, fewer than 50"), (40, "20 questions, fewer than 25")]
 )
 def test_a_type_with_few_questions_falls_back(questions: int, said: str) -> None:
-    found = measure(review(questions), Wanted(resamples=50), resampling.Resampled)
+    found = measure(review(questions), Wanted(resamples=50), Resampled)
     assert found.by_type["type0"].falls_back == said
     assert (found.of("type0") is found) == bool(said)
     assert ("type0" in found.stability) == (questions > 40)
@@ -131,14 +130,14 @@ def spoilt(judge: str, row: Any, **changes: Any) -> Scored:
 def test_a_judge_that_disagrees_is_left_out_of_scores_and_votes() -> None:
     dice = random.Random(1)
     scored = spoilt("anchor", lambda author, q: dice.randint(1, 10))
-    found = measure(scored, FEW, resampling.Resampled)
+    found = measure(scored, FEW, Resampled)
     assert list(found.excluded) == ["anchor"]
     assert "does not agree with the others" in found.excluded["anchor"]
     assert found.given["anchor"] is None
     assert found.received["anchor"] is not None
     assert all("anchor" not in voters for voters in found.voters.values())
     assert "anchor" not in {edge.judge for edge in found.stability[""].unstable_edges}
-    kept = measure(scored, Wanted(outliers=True, resamples=0), resampling.Resampled)
+    kept = measure(scored, Wanted(outliers=True, resamples=0), Resampled)
     assert kept.excluded == {}
     assert any(note.startswith("kept although they fail: anchor") for note in kept.notes)
 
@@ -201,7 +200,7 @@ def test_equal_values_share_their_ranks() -> None:
 def test_thin_cells_are_left_out_of_every_resample() -> None:
     data = review_json(60)
     data["scores"]["anchor"]["plain"] = None
-    found = measure(msgspec.convert(data, Scored), FEW, resampling.Resampled)
+    found = measure(msgspec.convert(data, Scored), FEW, Resampled)
     assert "missing_scores" in found.flags
     assert found.scores["anchor"]["plain"] is None
     assert "anchor" not in found.stability[""].C_i["plain"]
