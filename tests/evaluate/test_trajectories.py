@@ -2,14 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.ledger.records import turn
 from tests.outcomes import written
-from tests.recorded import needs_recordings, shared
 from tests.trajectories import messages, row
 
 from turnout.evaluate.recordings import read_conversation
-from turnout.evaluate.trajectories import before_replies, read
+from turnout.evaluate.restart import cost_up_to
+from turnout.evaluate.trajectories import before_replies, read, read_ledger
+from turnout.ledger.outcome import Outcome
+from turnout.ledger.store import Ledger
 from turnout.signals import observe
 
 
@@ -45,9 +49,31 @@ def test_lines_without_a_run_are_counted_and_named(tmp_path: Path, more: dict[st
     assert reason in found.read.damaged_lines[0].reason
 
 
-@needs_recordings
-def test_every_recorded_run_of_the_weak_model_is_read() -> None:
-    folder = shared()
-    assert folder is not None
-    found = read(folder / "data/traces/traj_miniswe_sonnet4_terminal_bench.jsonl.gz")
-    assert (len(found.steps), found.read.damaged) == (82, 0)
+def test_sessions_of_a_ledger_are_runs_where_one_model_served_them(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    ledger = Ledger.open(url)
+    served = {"whole": ["m"] * 3, "mixed": ["m", "n"], "blind": ["m"], "unpriced": ["m"] * 2}
+    for number, (session, models) in enumerate(served.items()):
+        for at, model in enumerate(models):
+            more: dict[str, Any] = {"signals": None} if session == "blind" else {}
+            if session == "unpriced" and at:
+                more["cost_usd"] = None
+            ledger.append(turn(10 * number + at, session=session, model=model, **more))
+        ledger.append(turn(100 + number, session=session, agent="child", agent_kind="subagent", model="other"))
+        ledger.add_outcome(Outcome(session=session, task=session, model="m", success=True, cost_usd=0.5))
+    ledger.add_outcome(Outcome(session="nowhere", task="a", model="m", success=True))
+    ledger.add_outcome(Outcome(task="b", model="m", success=True))
+    ledger.close()
+    ledger = Ledger.read(url)
+    found = read_ledger(ledger, url)
+    ledger.close()
+    runs = {run.task: run for run in found.read.outcomes}
+    assert set(runs) == {"whole", "unpriced"}
+    assert [len(found.of(runs[name])) for name in ("whole", "unpriced")] == [3, 2]
+    # A run's cost up to a step is that of its calls, where every one of them has a cost.
+    assert (cost_up_to(runs["whole"], 2), cost_up_to(runs["unpriced"], 1)) == (pytest.approx(0.002), 0.25)
+    assert found.read.damaged == 4
+    reasons = [one.reason for one in found.read.damaged_lines]
+    assert [next(word for word in ("m, n", "capture", "no session") if word in reason) for reason in reasons] == [
+        "m, n", "capture", "no session", "no session",
+    ]  # fmt: skip

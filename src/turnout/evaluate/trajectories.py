@@ -59,10 +59,10 @@ def read_ledger(
 
     def completed(told: Reported, outcome: Outcome) -> Outcome:
         session = sessions.get((told.tenant, told.session)) if told.session else None
+        if session is not None and session.blind:
+            raise ValueError(f'{session.blind} turns of the session were recorded without signals (capture = "none")')
         if session is None or not session.steps:
             raise ValueError("the outcome names no session with recorded turns")
-        if session.blind:
-            raise ValueError(f'{session.blind} turns of the session were recorded without signals (capture = "none")')
         if len(session.models) > 1:
             raise ValueError(f"the session was served by {', '.join(sorted(session.models))}: a run of no one model")
         steps[outcome.arm, outcome.line] = tuple(session.steps)

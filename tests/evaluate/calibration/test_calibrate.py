@@ -191,3 +191,12 @@ def test_tasks_are_split_whole_and_by_their_names_alone() -> None:
     assert parts == split(pair(read.outcomes[::-1], BIG, SMALL).units, 0.5, 3)
     assert parts != split(pair(read.outcomes, BIG, SMALL).units, 0.5, 4)
     assert len(runs.steps) == 40
+
+
+def test_upper_ends_are_those_of_the_judged_interval() -> None:
+    one = found(LATCH, seed=2)
+    for point in one.points:
+        assert point.lost_high >= point.train.lost or not point.lost_high
+    chosen = next(point for point in one.points if point.chosen)
+    # The same tasks drawn by the same seed as often: what the choice went by is what is reported.
+    assert chosen.lost_high == pytest.approx(one.train["chosen"].lost.high, abs=1e-9)

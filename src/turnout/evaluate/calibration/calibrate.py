@@ -1,14 +1,14 @@
 """Calibration from units whose efficient runs are recorded step by step: sweep, choice, judgement."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from turnout.evaluate.arms import Arm
 from turnout.evaluate.baselines import Played, is_costed
-from turnout.evaluate.calibration.figures import Figures, Side, baselines, played_by, side, upper_bounds
+from turnout.evaluate.calibration.figures import Figures, UpperBounds, baselines, played_by, side
 from turnout.evaluate.calibration.reliability import highest_score, reliability
 from turnout.evaluate.calibration.result import Calibration, Constraint, Data, Point
 from turnout.evaluate.calibration.settings import Settings, changed, settings_of
@@ -45,11 +45,16 @@ class Asked(Struct, frozen=True):
 
 
 class Swept(Struct, frozen=True):
-    """The points of a sweep that the router takes, with what became of every unit under each."""
+    """The points of a sweep that the router takes, with the first move of every unit's run under each."""
 
     points: tuple[Settings, ...]
-    plays: tuple[tuple[Played, ...], ...]
+    moves: tuple[Moves, ...]
     refused: int
+
+    def plays(self, point: int, units: Sequence[Unit], which: Sequence[int]) -> list[Played]:
+        """What becomes of some of the units under a point; all points at once would not fit into memory."""
+        moves = self.moves[point]
+        return played_by([units[n] for n in which], [moves[n] for n in which])
 
 
 def calibrate(
@@ -86,53 +91,46 @@ def _swept(
     told: Callable[[int, int], None],
 ) -> Swept:
     named = [(name_of(unit.efficient), runs.of(unit.efficient)) for unit in units]
-    found: list[Moves | None] = moves(router, points, named, targets, jobs, told)
+    found = moves(router, points, named, targets, jobs, told)
     taken = [(settings, one) for settings, one in zip(points, found, strict=True) if one is not None]
-    plays = tuple(tuple(played_by(units, one)) for _, one in taken)
-    return Swept(tuple(settings for settings, _ in taken), plays, len(points) - len(taken))
+    return Swept(tuple(settings for settings, _ in taken), tuple(one for _, one in taken), len(points) - len(taken))
 
 
 def _listed(units: Sequence[Unit], swept: Swept, parts: Split, asked: Asked) -> tuple[int | None, tuple[Point, ...]]:
     """The number of the chosen point, and all points. Only the tasks to choose by have a say."""
-    train, held_out = set(parts.train), set(parts.held_out)
-    chooses = [n for n, unit in enumerate(units) if unit.task in train]
-    judges = [n for n, unit in enumerate(units) if unit.task in held_out]
-    weights = asked.constraint.loss_weights
-    by = [units[n] for n in chooses]
-    plays = [[played[n] for n in chooses] for played in swept.plays]
-    first = [side(by, one, weights) for one in plays]
-    highs = upper_bounds(by, plays, weights, min(asked.resamples, 2000), asked.seed)
-    allowed = [
-        (one.lost if asked.constraint.by == "estimate" else float(high)) <= asked.constraint.max_loss + _EPSILON
-        for one, high in zip(first, highs, strict=True)
-    ]
-    chosen = _choice(swept.points, first, allowed)
-    on = [units[n] for n in judges]
-    return chosen, tuple(
-        Point(
-            settings,
-            first[n],
-            side(on, [swept.plays[n][i] for i in judges], weights),
-            float(highs[n]),
-            allowed[n],
-            n == chosen,
-            not settings,
-        )
-        for n, settings in enumerate(swept.points)
-    )
+    weights, bound = asked.constraint.loss_weights, asked.constraint
+    chooses, judges = _numbers(units, parts.train), _numbers(units, parts.held_out)
+    by, on = [units[n] for n in chooses], [units[n] for n in judges]
+    bounds = UpperBounds(by, weights, min(asked.resamples, 2000), asked.seed)
+    found = []
+    for n, settings in enumerate(swept.points):
+        played = swept.plays(n, units, chooses)
+        train, high = side(by, played, weights), bounds.of(played)
+        allowed = (train.lost if bound.by == "estimate" else high) <= bound.max_loss + _EPSILON
+        held_out = side(on, swept.plays(n, units, judges), weights)
+        found.append(Point(settings, train, held_out, high, allowed, in_force=not settings))
+    chosen = _choice(found)
+    if chosen is not None:
+        found[chosen] = msgspec.structs.replace(found[chosen], chosen=True)
+    return chosen, tuple(found)
 
 
-def _choice(points: Sequence[Settings], sides: Sequence[Side], allowed: Sequence[bool]) -> int | None:
-    """The cheapest of the allowed points (see METHOD); None when there is none."""
-    costed = all(one.cost_usd is not None for one in sides)
+def _numbers(units: Sequence[Unit], tasks: Collection[str]) -> list[int]:
+    within = set(tasks)
+    return [n for n, unit in enumerate(units) if unit.task in within]
+
+
+def _choice(points: Sequence[Point]) -> int | None:
+    """The cheapest of the allowed points by the tasks to choose by (see METHOD); None when there is none."""
+    costed = all(one.train.cost_usd is not None for one in points)
 
     def rank(n: int) -> tuple[float, float, int, int]:
-        one = sides[n]
+        one = points[n].train
         price = one.cost_usd if costed and one.cost_usd is not None else one.moved
         # Sums of the same numbers in another order must not decide.
-        return round(price, 9), -round(one.success, 9), len(points[n]), n
+        return round(price, 9), -round(one.success, 9), len(points[n].settings), n
 
-    return min((n for n, is_allowed in enumerate(allowed) if is_allowed), key=rank, default=None)
+    return min((n for n, one in enumerate(points) if one.allowed), key=rank, default=None)
 
 
 def _judged(
@@ -147,17 +145,17 @@ def _judged(
     asked: Asked,
 ) -> Calibration:
     sides = {}
-    for name, tasks in (("train", set(parts.train)), ("held_out", set(parts.held_out))):
-        of = [n for n, unit in enumerate(units) if unit.task in tasks]
+    for name, tasks in (("train", parts.train), ("held_out", parts.held_out)):
+        of = _numbers(units, tasks)
         some = [units[n] for n in of]
-        plays = {"in_force": [swept.plays[0][n] for n in of]}
+        plays = {"in_force": swept.plays(0, units, of)}
         if chosen is not None:
-            plays = {"chosen": [swept.plays[chosen][n] for n in of]} | plays
+            plays = {"chosen": swept.plays(chosen, units, of)} | plays
         plays |= baselines(some, next(iter(plays.values())))
         sides[name] = Figures(some, plays, asked.constraint.loss_weights, asked.resamples, asked.seed)
     train, held = sides["train"], sides["held_out"]
     best = router if chosen is None else changed(router, swept.points[chosen])
-    on = [unit for unit in units if unit.task in set(parts.held_out)]
+    on = [units[n] for n in _numbers(units, parts.held_out)]
     scores = [highest_score(runs.of(unit.efficient), best, name_of(unit.efficient)) for unit in on]
     own = settings_of(router)
     names = sorted({name for settings in swept.points for name in settings})

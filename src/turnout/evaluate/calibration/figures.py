@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from turnout.evaluate.baselines import Played, is_costed, mixed, weight_of
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import oracle
 from turnout.evaluate.restart import restart
 from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import CONFIDENCE, Interval, Matrix, Sums, resample, tasks_needed
+from turnout.evaluate.statistics import CONFIDENCE, Interval, Sums, resample, tasks_needed
 
 
 class Side(Struct, frozen=True):
@@ -68,19 +67,27 @@ def played_by(units: Sequence[Unit], moves: Sequence[int | None]) -> list[Played
     return [restart(unit, move) for unit, move in zip(units, moves, strict=True)]
 
 
-def upper_bounds(
-    units: Sequence[Unit], points: Sequence[Sequence[Played]], weights: Mapping[str, float], resamples: int, seed: int
-) -> NDArray[np.float64]:
-    """For each point the upper end of the interval of its share of tasks lost; where none is lost, Wilson's over tasks."""
-    tasks = {task: n for n, task in enumerate(sorted({unit.task for unit in units}))}
-    of = [tasks[unit.task] for unit in units]
-    columns = [np.ones(len(units))]
-    columns += [np.array([lost(u, p, weights) for u, p in zip(units, played, strict=True)]) for played in points]
-    by_task: Matrix = np.stack([np.bincount(of, column, len(tasks)) for column in columns], axis=1)
-    drawn = resample(by_task, resamples, seed)
-    high: NDArray[np.float64] = np.quantile(drawn[:, 1:] / drawn[:, :1], (1 + CONFIDENCE) / 2, axis=0)
-    none = wilson(0, len(tasks))[1]
-    return np.where(by_task[:, 1:].sum(axis=0) == 0, none, high)
+class UpperBounds:
+    """The upper ends of the intervals of many points' shares of tasks lost, from the same resamples."""
+
+    def __init__(self, units: Sequence[Unit], weights: Mapping[str, float], resamples: int, seed: int) -> None:
+        numbers = {task: n for n, task in enumerate(sorted({unit.task for unit in units}))}
+        self._units = units
+        self._weights = weights
+        self._of = [numbers[unit.task] for unit in units]
+        counts = np.bincount(self._of, minlength=len(numbers)).astype(np.float64)
+        # How often each task is drawn: resamples of the identity.
+        self._drawn = resample(np.eye(len(numbers)), resamples, seed)
+        self._n = self._drawn @ counts
+        self._of_none = wilson(0, len(numbers))[1]
+
+    def of(self, played: Sequence[Played]) -> float:
+        """The upper end; where nothing is lost, Wilson's over tasks."""
+        each = [lost(unit, one, self._weights) for unit, one in zip(self._units, played, strict=True)]
+        by_task = np.bincount(self._of, each, self._drawn.shape[1])
+        if not by_task.any():
+            return self._of_none
+        return float(np.quantile(self._drawn @ by_task / self._n, (1 + CONFIDENCE) / 2))
 
 
 class Figures:
