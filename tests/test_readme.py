@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from tests.running import Running, running
-from turnout.cli import init, ports
+from turnout.cli import conditions, init, ports
 from turnout.cli.app import app
 from turnout.gateway import config as configuration
 from turnout.upstream.scripted import Line
@@ -112,6 +112,9 @@ def test_configurations_load(kind: str, text: str, run: bool, tmp_path: Path):
     (tmp_path / "replies.jsonl").write_text('{"text": "hello"}\n')
     file = tmp_path / "turnout.toml"
     file.write_text(text)
+    if "conditions" in tomllib.loads(text):
+        assert conditions.read(file).conditions
+        return
     configuration.load(file, None)
     assert tomllib.loads(text)["routes"]
 

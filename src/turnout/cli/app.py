@@ -26,6 +26,7 @@ from turnout.cli import (
     prices,
     replay,
     report,
+    review,
     route,
     serve,
     trial,
@@ -63,6 +64,7 @@ app.command("trial")(trial.trial)
 app.command("evaluate")(evaluate.evaluate)
 app.command("report")(report.report)
 app.command("calibrate")(calibrate.calibrate)
+app.command("review")(review.review)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
 app.add_typer(peers.app, name="peers")

@@ -56,42 +56,73 @@ def estimate(
 ) -> OffPolicy | None:
     """What a policy (either model alone, or the candidate whose propensities were logged too) would have made of the logged
     runs of two models. None when no run has a propensity."""
+    found = weigh(outcomes, capable, efficient, policy)
+    if found is None:
+        return None
+    logged, left_out = found.logged, found.without_propensity
+    if found.refused:
+        return OffPolicy(policy, len(logged), left_out, found.effective, refused=found.refused)
+    success = _estimate(found, [float(one.success) for one in logged], resamples, seed)
+    priced = found.priced()
+    cost = _estimate(priced, [one.cost_usd or 0.0 for one in priced.logged], resamples, seed) if priced.logged else None
+    return OffPolicy(policy, len(logged), left_out, found.effective, success, cost)
+
+
+class Weighed(Struct, frozen=True):
+    """Logged runs as another policy sees them. `chosen`: how likely it is to choose what was chosen; `weights`: that over the
+    propensity. `effective`: what the weighted runs are worth. `refused`: why they cannot tell about it, "" when they can."""
+
+    logged: tuple[Outcome, ...]
+    without_propensity: int
+    chosen: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    effective: float | None = None
+    refused: str = ""
+
+    def priced(self) -> "Weighed":
+        """Those whose cost is known."""
+        kept = [place for place, one in enumerate(self.logged) if one.cost_usd is not None]
+        return Weighed(
+            tuple(self.logged[place] for place in kept),
+            self.without_propensity,
+            tuple(self.chosen[place] for place in kept),
+            tuple(self.weights[place] for place in kept),
+            self.effective,
+        )
+
+    def robust(self, values: Sequence[float]) -> list[float]:
+        """The doubly robust value of each run, whose mean is the estimate. `values`: what came of the runs."""
+        found = []
+        predictions = _Predictions(self.logged, values)
+        for one, value, share, weight in zip(self.logged, values, self.chosen, self.weights, strict=True):
+            own, other = predictions.of(one)
+            found.append(share * own + (1 - share) * other + weight * (value - own))
+        return found
+
+
+def weigh(outcomes: Sequence[Outcome], capable: Arm, efficient: Arm, policy: Policy) -> Weighed | None:
+    """The logged runs of two models as a policy sees them; None when no run has a propensity."""
     runs = [one for one in outcomes if one.arm in (capable, efficient)]
-    logged = [one for one in runs if one.propensity is not None]
+    logged = tuple(one for one in runs if one.propensity is not None)
     if not logged:
         return None
     left_out = len(runs) - len(logged)
     wanted = capable if policy == "capable" else efficient
     if policy == "candidate":
-        logged_too = [one for one in logged if one.candidate_propensity is not None]
-        if len(logged_too) < len(logged):
-            missing = len(logged) - len(logged_too)
-            return OffPolicy(policy, len(logged), left_out, refused=f"{missing} runs have no candidate_propensity")
-        chosen = [one.candidate_propensity or 0.0 for one in logged]
+        missing = sum(one.candidate_propensity is None for one in logged)
+        if missing:
+            return Weighed(logged, left_out, refused=f"{missing} runs have no candidate_propensity")
+        chosen = tuple(one.candidate_propensity or 0.0 for one in logged)
     else:
-        chosen = [float(one.arm == wanted) for one in logged]
+        chosen = tuple(float(one.arm == wanted) for one in logged)
     refused = _unsupported(logged, chosen, capable, efficient)
     if refused:
-        return OffPolicy(policy, len(logged), left_out, refused=refused)
-    weights = [share / (one.propensity or 1.0) for one, share in zip(logged, chosen, strict=True)]
+        return Weighed(logged, left_out, chosen, refused=refused)
+    weights = tuple(share / (one.propensity or 1.0) for one, share in zip(logged, chosen, strict=True))
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if any(weights) else 0.0
     if effective < LEAST_EFFECTIVE:
-        worth = f"the runs it shares with the log are worth {effective:.1f} unweighted ones; {LEAST_EFFECTIVE:.0f} are needed"
-        return OffPolicy(policy, len(logged), left_out, effective, refused=worth)
-    success = _estimate(logged, [float(one.success) for one in logged], chosen, weights, resamples, seed)
-    priced = [i for i, one in enumerate(logged) if one.cost_usd is not None]
-    cost = None
-    if priced:
-        paid = [logged[i].cost_usd or 0.0 for i in priced]
-        cost = _estimate(
-            [logged[i] for i in priced],
-            paid,
-            [chosen[i] for i in priced],
-            [weights[i] for i in priced],
-            resamples,
-            seed,
-        )
-    return OffPolicy(policy, len(logged), left_out, effective, success, cost)
+        refused = f"the runs it shares with the log are worth {effective:.1f} unweighted ones; {LEAST_EFFECTIVE:.0f} are needed"
+    return Weighed(logged, left_out, chosen, weights, effective, refused)
 
 
 def _unsupported(logged: Sequence[Outcome], chosen: Sequence[float], capable: Arm, efficient: Arm) -> str:
@@ -109,28 +140,16 @@ def _unsupported(logged: Sequence[Outcome], chosen: Sequence[float], capable: Ar
     return ""
 
 
-def _estimate(
-    logged: Sequence[Outcome],
-    values: Sequence[float],
-    chosen: Sequence[float],
-    weights: Sequence[float],
-    resamples: int,
-    seed: int,
-) -> Estimate:
-    robust = []
-    predictions = _Predictions(logged, values)
-    for one, value, share, weight in zip(logged, values, chosen, weights, strict=True):
-        own, other = predictions.of(one)
-        robust.append(share * own + (1 - share) * other + weight * (value - own))
+def _estimate(found: Weighed, values: Sequence[float], resamples: int, seed: int) -> Estimate:
     columns = {
-        "n": [1.0] * len(logged),
-        "weight": list(weights),
-        "weighted": [value * weight for value, weight in zip(values, weights, strict=True)],
-        "robust": robust,
+        "n": [1.0] * len(found.logged),
+        "weight": list(found.weights),
+        "weighted": [value * weight for value, weight in zip(values, found.weights, strict=True)],
+        "robust": found.robust(values),
     }
-    sums = Sums([one.task for one in logged], columns, resamples, seed)
+    sums = Sums([one.task for one in found.logged], columns, resamples, seed)
     return Estimate(
-        len(logged), sums.ratio("weighted", "n"), sums.ratio("weighted", "weight"), sums.ratio("robust", "n")
+        len(found.logged), sums.ratio("weighted", "n"), sums.ratio("weighted", "weight"), sums.ratio("robust", "n")
     )
 
 

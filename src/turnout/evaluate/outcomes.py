@@ -2,8 +2,8 @@
 
 Needed of a row: `task_id` or `query_id` (text or number), `model`, `success` (true, false, or null where nobody knows). Read
 where present: `harness`, `trial`, `cost_usd` (null = unknown), `category`, `steps`, `step_seq`, `judge_cost_usd`,
-`efficient_share`, `propensity`, `candidate_propensity`, and `calls`: what each call used, `[prompt, cached, output, cost]`
-in tokens and USD.
+`efficient_share`, `propensity`, `candidate_propensity`, `at` (Unix seconds), and `calls`: what each call used,
+`[prompt, cached, output, cost]` in tokens and USD.
 
 What cannot be read is counted with its line and left out; nothing is guessed or filled in.
 """
@@ -50,7 +50,8 @@ class Outcome(Struct, frozen=True):
 
     `cost_usd` None = unknown. `steps` None = unknown. `judge_cost_usd`: the part of `cost_usd` that went to judges.
     `efficient_share`: the share of a routed run's calls that the efficient model served. `propensity`: how likely the policy that
-    made the log was to choose this model; `candidate_propensity`: how likely another policy would have been.
+    made the log was to choose this model; `candidate_propensity`: how likely another policy would have been. `at`: when it was
+    told, Unix seconds; None = not recorded.
     """
 
     line: int
@@ -66,6 +67,7 @@ class Outcome(Struct, frozen=True):
     propensity: float | None = None
     candidate_propensity: float | None = None
     calls: tuple[Call, ...] = ()
+    at: float | None = None
 
 
 class Damaged(Struct, frozen=True):
@@ -108,6 +110,7 @@ class Row(Struct):
     category: str | None = None
     benchmark: str | None = None
     repo: str | None = None
+    at: Any = None
     calls: list[Call] | None = None
     per_call_usage: list[Call] | None = field(default=None, name="per_call_usage[in,cached,out,cost]")
 
@@ -236,6 +239,7 @@ def _outcome(number: int, row: Row, arm: Arm, category: str) -> Outcome | None:
         propensity=row.propensity,
         candidate_propensity=row.candidate_propensity,
         calls=tuple(calls or ()),
+        at=row.at if isinstance(row.at, int | float) and not isinstance(row.at, bool) else None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from turnout.evaluate import outcomes
 from turnout.evaluate.arms import Wanted
 from turnout.evaluate.outcomes import Progress, Read, Row, Tally
-from turnout.ledger.outcome import Outcome
+from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.store import Ledger
 
 
@@ -29,13 +29,14 @@ def read_ledger(
                 progress("reading the ledger", number, 0)
             try:
                 more = None if completed is None else functools.partial(completed, reported.outcome)
-                tally.add(number, _row(reported.outcome), reported.outcome.category, more)
+                tally.add(number, _row(reported), reported.outcome.category, more)
             except ValueError as error:
                 tally.damage(number, str(error))
     return tally.read()
 
 
-def _row(outcome: Outcome) -> Row:
+def _row(reported: Reported) -> Row:
+    outcome = reported.outcome
     metrics = outcome.metrics
     return Row(
         model=outcome.model,
@@ -49,4 +50,5 @@ def _row(outcome: Outcome) -> Row:
         efficient_share=metrics.get("efficient_share"),
         propensity=metrics.get("propensity"),
         candidate_propensity=metrics.get("candidate_propensity"),
+        at=reported.at,
     )

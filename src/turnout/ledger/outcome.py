@@ -37,6 +37,14 @@ class Outcome(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     input_tokens: int | None = None
     output_tokens: int | None = None
 
+    @property
+    def solved(self) -> bool | None:
+        """Whether the work succeeded: damage, a person who took over and work that was undone are failures where nothing else
+        is said; None when the outcome does not tell."""
+        if self.success is not None:
+            return self.success
+        return False if self.severe_failure or self.takeover or self.rollback else None
+
 
 class Reported(Struct, frozen=True):
     """An outcome and when it was reported, Unix seconds. `source`: `reported`, or the format it was imported from."""

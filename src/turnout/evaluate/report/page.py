@@ -5,7 +5,6 @@ prints with `--json`, and the tables of rows they were made from. A figure is a 
 in common; the page shows these rows, finds others, and hands them out as CSV or JSON.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -14,6 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+
+from turnout.evaluate.digest import digest
 
 Tone: TypeAlias = Literal["good", "bad", "open"]
 Cell: TypeAlias = str | int | float | bool | None
@@ -73,14 +74,6 @@ class Page(Struct, frozen=True):
     presets: Sequence[Preset]
     figures: Any
     script: str = ""
-
-
-def digest(keys: Iterable[str]) -> str:
-    """Names a set of rows by their keys, in order: SHA-256 over the keys, each followed by a line feed."""
-    found = hashlib.sha256()
-    for key in keys:
-        found.update(key.encode("utf-8", "surrogatepass") + b"\n")
-    return f"sha256:{found.hexdigest()}"
 
 
 def render(page: Page) -> str:

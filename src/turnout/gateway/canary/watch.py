@@ -11,7 +11,7 @@ from msgspec import Struct
 from turnout.gateway.canary.gauge import Gauge, Gauged, MetricFigures
 from turnout.gateway.canary.lane import Drawn, LaneSoFar
 from turnout.ledger.canaries import Stop
-from turnout.ledger.outcome import Outcome, Reported
+from turnout.ledger.outcome import Reported
 from turnout.ledger.trace import TurnRecord
 from turnout.routing.canary.router import Canary
 from turnout.routing.canary.watching import Metric
@@ -110,7 +110,7 @@ class Watch:
     def outcome(self, reported: Reported, lane_of: Callable[[str], Key | None]) -> None:
         """An outcome that was told. `lane_of`: the lane of a turn by its id."""
         outcome = reported.outcome
-        success = _success(outcome)
+        success = outcome.solved
         if success is None:
             return
         key = lane_of(outcome.turn) if outcome.turn else self._main.get((outcome.tenant, outcome.session))
@@ -198,10 +198,3 @@ class Watch:
             {metric: gauge.figures() for metric, gauge in self._gauges.items()},
             *((stop.at, stop.metric, stop.reason) if stop is not None else ()),
         )
-
-
-def _success(outcome: Outcome) -> bool | None:
-    """Whether the work succeeded; None when the outcome does not tell."""
-    if outcome.success is not None:
-        return outcome.success
-    return False if outcome.severe_failure or outcome.takeover or outcome.rollback else None
