@@ -7,7 +7,7 @@ import pytest
 from tests.recorded import ROOT
 
 from turnout.cli.app import run
-from turnout.peers.review.calling import LONGEST_WAIT_S, TRIES
+from turnout.peers.review.calling import LONGEST_RETRY_AFTER_S, TRIES
 from turnout.peers.review.questions import LEAST_PER_TYPE
 from turnout.peers.review.running import BLOCK, GIVE_UP_AFTER
 from turnout.peers.review.scores import THIN_BELOW, Scores
@@ -40,4 +40,4 @@ def test_the_page_names_every_key_of_the_scores_and_the_limits_as_they_are() -> 
     assert all(f"`{name}`" in PAGE for name in Scores.__struct_fields__)
     assert f"{LEAST_PER_TYPE} at the least" in PAGE
     assert f"fewer than {THIN_BELOW:.0%}".replace("%", " %") in PAGE
-    assert (BLOCK, GIVE_UP_AFTER, TRIES, LONGEST_WAIT_S) == (20, 3, 8, 300)
+    assert (BLOCK, GIVE_UP_AFTER, TRIES, LONGEST_RETRY_AFTER_S) == (20, 3, 8, 600)

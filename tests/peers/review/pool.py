@@ -27,8 +27,8 @@ from turnout.upstream.target import Price, Target, Upstream
 NAMES = ("a", "b", "c")
 PRICE = Price(input=1.0, output=4.0)
 PRICES = Prices.load()
-Said = str | tuple[int, dict[str, str]]
-"""What a model says: a text, or a status with headers."""
+Said = str | bytes | tuple[int, dict[str, str]] | None
+"""What a model says: a text, a body of its own, a status with headers; None = the connection breaks."""
 Play = Callable[[str, str, int], Said]
 """Given the model, the newest message, and how often it has been asked just that before."""
 
@@ -63,7 +63,11 @@ class Pool:
             await asyncio.sleep(0)
         self.now[request["model"]] -= 1
         said = self.play(request["model"], text, before)
-        if not isinstance(said, str):
+        if said is None:
+            return ScriptedResponse(200, [(b"content-type", b"application/json")], [b"{"], cut_after=1)
+        if isinstance(said, bytes):
+            return ScriptedResponse(200, [(b"content-type", b"application/json")], [said])
+        if isinstance(said, tuple):
             fault = json.dumps({"error": {"message": "no", "type": "x"}}).encode()
             return ScriptedResponse(said[0], [(k.encode(), v.encode()) for k, v in said[1].items()], [fault])
         return ScriptedResponse(200, [(b"content-type", b"application/json")], [self._reply(request, text, said)])

@@ -1,10 +1,9 @@
 """Limits are checked with the most a call may use, and what is in flight is set aside."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnout.peers.review.budget import Budget, Limits, Size
+from turnout.peers.review.budget import Budget, Held, Limits, Size
 from turnout.peers.review.journal import Entry
 
 
@@ -26,15 +25,21 @@ def test_no_limit_is_exceeded_while_calls_keep_to_their_size(
     calls: int, tokens: int, usd: float, wanted: list[tuple[int, int, float, float]], data: st.DataObject
 ) -> None:
     budget = Budget(Limits(calls, tokens, usd), Clock())
-    held: list[tuple[Size, float]] = []
+    held: list[tuple[Held, float]] = []
     for tokens_in, tokens_out, price, share in wanted:
         size = Size(tokens_in, tokens_out, price)
         if not budget.refuses(size):
-            budget.hold(size)
-            held.append((size, share))
+            held.append((budget.hold(size), share))
         while held and data.draw(st.booleans()):
-            size, share = held.pop()
-            budget.settle(size, 1, 1, int(size.tokens * share), (size.usd or 0.0) * share)
+            call, share = held.pop()
+            call.sent = 1
+            if data.draw(st.booleans()):
+                call.broken = 1
+                again = not call.again()
+                call.sent += again
+                call.settle((1 + again) * call.size.tokens, (1 + again) * (call.size.usd or 0.0))
+            else:
+                call.settle(int(call.size.tokens * share), (call.size.usd or 0.0) * share)
         assert budget.calls <= calls
         assert budget.tokens <= tokens
         assert budget.usd <= usd + 1e-9
@@ -57,26 +62,29 @@ def test_no_call_begins_that_is_likely_to_end_too_late() -> None:
     assert budget.left_s() == 3
     clock.now = 11
     assert budget.left_s() == 0
-    assert budget.again() == "time"
 
 
-def test_a_request_sent_once_more_is_a_call() -> None:
-    budget, size = Budget(Limits(calls=2), Clock()), Size(1, 1)
-    budget.hold(size)
-    assert budget.again() == ""
-    assert budget.again() == "calls"
-    assert budget.refuses(size) == "calls"
-    budget.settle(size, 2, 2, 2, 0.0)
-    assert budget.calls == 2
+def test_a_request_turned_away_is_a_call_and_one_that_broke_off_a_size_more() -> None:
+    budget = Budget(Limits(calls=3, tokens=10), Clock())
+    call = budget.hold(Size(2, 2))
+    assert call.again() == ""
+    call.broken = 1
+    assert call.again() == ""
+    assert call.again() == "calls"
+    assert (budget.held_calls, budget.held_tokens) == (3, 8)
+    call.sent = 2
+    call.settle(6, 0.0)
+    assert (budget.calls, budget.tokens, budget.held_calls, budget.held_tokens) == (2, 6, 0, 0)
+    assert budget.refuses(Size(2, 2)) == ""
+    assert budget.refuses(Size(3, 2)) == "tokens"
 
 
 def test_an_interrupted_call_gives_back_what_was_set_aside() -> None:
     budget, size = Budget(Limits(usd=0.35), Clock()), Size(1, 1, 0.1)
-    for _ in range(3):
-        assert budget.refuses(size) == ""
-        budget.hold(size)
-    assert budget.refuses(size) == "usd"
-    for _ in range(3):
-        budget.settle(size, 1, 0, 0, 0.0)
-    assert (budget.calls, budget.refuses(Size(1, 1, 0.35))) == (0, "")
-    assert budget.usd == pytest.approx(0)
+    calls = []
+    while not budget.refuses(size):
+        calls.append(budget.hold(size))
+    assert len(calls) == 3
+    for call in calls:
+        call.settle(0, 0.0)
+    assert (budget.calls, budget.usd, budget.refuses(Size(1, 1, 0.35))) == (0, 0.0, "")

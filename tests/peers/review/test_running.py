@@ -1,5 +1,6 @@
 """A review: its scores depend on its plan and on what models say, not on when it was interrupted or who was first."""
 
+import json
 import random
 from pathlib import Path
 
@@ -153,6 +154,42 @@ def test_a_target_that_refuses_is_given_up_and_asked_again_later(tmp_path: Path)
     later = done(planned(9), Pool(usual), tmp_path / "j")
     assert later.complete
     assert without_date(later).scores == done(planned(9), Pool(usual), tmp_path / "other").scores
+
+
+def test_a_reply_that_broke_off_is_asked_for_again_and_counted(tmp_path: Path) -> None:
+    def play(model: str, text: str, before: int) -> Said:
+        return None if model == "a" and not grades(text) and not before else usual(model, text, before)
+
+    found = done(planned(2), Pool(play), tmp_path / "j")
+    whole = done(planned(2), Pool(usual), tmp_path / "k")
+    assert found.complete
+    assert found.cells == whole.cells
+    assert found.spent.calls == whole.spent.calls + 2
+    assert found.spent.estimated_calls == 2
+    assert found.spent.usd > whole.spent.usd
+    calls = [entry for entry in read(tmp_path / "j")[1] if entry.tries == 2]
+    limit = sum(entry.output_tokens for entry in calls)
+    assert limit > 2 * 64
+    short = done(planned(2), Pool(play), tmp_path / "l", Limits(tokens=200), Concurrency(1, 1))
+    assert short.stopped == "tokens"
+    assert short.spent.input_tokens + short.spent.output_tokens <= 200
+
+
+def test_garbage_is_no_reply_and_a_refusal_is_final(tmp_path: Path) -> None:
+    def garbage(model: str, text: str, before: int) -> Said:
+        return b"<html>busy</html>" if model == "a" and not grades(text) else usual(model, text, before)
+
+    found = done(planned(2), Pool(garbage), tmp_path / "j")
+    assert not found.complete
+    assert done(planned(2), Pool(usual), tmp_path / "j").complete
+
+    def filtered(model: str, text: str, before: int) -> Said:
+        fault = {"error": {"message": "no", "type": "invalid_request_error", "code": "content_filter"}}
+        return json.dumps(fault).encode() if model == "a" and not grades(text) else usual(model, text, before)
+
+    refused = done(planned(2), Pool(filtered), tmp_path / "k")
+    assert refused.complete
+    assert {(one.author, one.status) for one in refused.failures} == {("a", "no_answer")}
 
 
 def test_answers_that_are_there_are_not_asked_for_and_equal_ones_scored_once(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class Size(Struct, frozen=True):
 
 
 class Budget:
-    """What has been used and what is set aside for calls in flight. `clock`: seconds, monotonic.
+    """What has been used (`calls`, `tokens`, `usd`) and what is set aside for calls in flight. `clock`: seconds, monotonic.
 
     What a call turns out to have used counts, so the limits hold as long as no call uses more than its size.
     """
@@ -46,8 +46,8 @@ class Budget:
         self._until = None if limits.seconds is None else clock() + limits.seconds
         self.calls = self.tokens = 0
         self.usd = 0.0
-        self._held_calls = self._held_tokens = 0
-        self._held_usd = 0.0
+        self.held_calls = self.held_tokens = 0
+        self.held_usd = 0.0
         for entry in spent:
             self.calls += entry.tries
             self.tokens += entry.input_tokens + entry.output_tokens
@@ -56,11 +56,11 @@ class Budget:
     def refuses(self, size: Size, expected_s: float = 0.0) -> Limit:
         """The limit that a call of this size, expected to take so long, might exceed."""
         limits = self.limits
-        if limits.calls is not None and self.calls + self._held_calls + 1 > limits.calls:
+        if limits.calls is not None and self.calls + self.held_calls + 1 > limits.calls:
             return "calls"
-        if limits.tokens is not None and self.tokens + self._held_tokens + size.tokens > limits.tokens:
+        if limits.tokens is not None and self.tokens + self.held_tokens + size.tokens > limits.tokens:
             return "tokens"
-        if limits.usd is not None and self.usd + self._held_usd + (size.usd or 0.0) > limits.usd:
+        if limits.usd is not None and self.usd + self.held_usd + (size.usd or 0.0) > limits.usd:
             return "usd"
         if self._until is not None and self._clock() + expected_s >= self._until:
             return "time"
@@ -70,28 +70,46 @@ class Budget:
         """Seconds until no call begins any more; None = no limit."""
         return None if self._until is None else max(self._until - self._clock(), 0.0)
 
-    def hold(self, size: Size) -> None:
-        """A call begins."""
-        self._held_calls += 1
-        self._held_tokens += size.tokens
-        self._held_usd += size.usd or 0.0
+    def hold(self, size: Size) -> "Held":
+        """Set aside what a call may use."""
+        return Held(self, size)
+
+
+class Held:
+    """What is set aside for one call. `sent`: requests that went out; `broken`: those of them that broke off, so that they may be
+    charged for though nothing came."""
+
+    def __init__(self, budget: Budget, size: Size) -> None:
+        self._budget = budget
+        self._requests = self._sizes = 0
+        self.size = size
+        self.sent = self.broken = 0
+        self._add(size)
 
     def again(self) -> Limit:
-        """The request of a call that is held goes out once more. Gives the limit that forbids it; then nothing is held."""
-        if self.limits.calls is not None and self.calls + self._held_calls + 1 > self.limits.calls:
-            return "calls"
-        if self._until is not None and self._clock() >= self._until:
-            return "time"
-        self._held_calls += 1
-        return ""
+        """Set aside one more request, with a size of its own where those before may have used theirs. Gives the limit that
+        forbids it."""
+        size = self.size if self._sizes <= self.broken else Size(0, 0)
+        limit = self._budget.refuses(size)
+        if not limit:
+            self._add(size)
+        return limit
 
-    def settle(self, size: Size, held: int, sent: int, tokens: int, usd: float) -> None:
-        """A call is over. `held`: the requests held for it; `sent`: those that went out; `tokens`, `usd`: what it used."""
-        self._held_calls -= held
-        self._held_tokens -= size.tokens
-        self._held_usd -= size.usd or 0.0
-        if not self._held_calls:
-            self._held_usd = 0.0  # sums of fractions do not come back to nothing by themselves
-        self.calls += sent
-        self.tokens += tokens
-        self.usd += usd
+    def settle(self, tokens: int, usd: float) -> None:
+        """The call is over and has used so much."""
+        budget = self._budget
+        budget.held_calls -= self._requests
+        budget.held_tokens -= self._sizes * self.size.tokens
+        budget.held_usd -= self._sizes * (self.size.usd or 0.0)
+        if not budget.held_calls:
+            budget.held_usd = 0.0  # sums of fractions do not come back to nothing by themselves
+        budget.calls += self.sent
+        budget.tokens += tokens
+        budget.usd += usd
+
+    def _add(self, size: Size) -> None:
+        self._requests += 1
+        self._sizes += size is self.size
+        self._budget.held_calls += 1
+        self._budget.held_tokens += size.tokens
+        self._budget.held_usd += size.usd or 0.0

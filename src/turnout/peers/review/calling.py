@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from turnout.conversation import Reply, Settings, Usage
 from turnout.errors import ClientError, ConfigError, UpstreamError
-from turnout.peers.review.budget import Budget, Size
+from turnout.peers.review.budget import Budget, Held, Size
 from turnout.pricing import Prices, cost
 from turnout.routing.core import Ask, Failure, Outcome, TargetName
 from turnout.upstream.credentials import Redactor
-from turnout.upstream.health import Health
+from turnout.upstream.health import LONGEST_RETRY_AFTER_S, Health
 from turnout.upstream.http import Client
 from turnout.upstream.models import Model, Models, Opened, Transport
 from turnout.upstream.prepare import prepare
@@ -26,7 +26,6 @@ from turnout.wire.codec import Request
 TRIES = 8
 """Requests that one call is worth while its server says that it has no time."""
 LONGEST_DELAY_S = 30.0
-LONGEST_WAIT_S = 300.0
 REPLY_AT_MOST = 8 << 20
 """Bytes of a reply."""
 
@@ -78,7 +77,7 @@ class Caller:
         self._budget = budget
         self._tries = tries
         self._took_s: dict[str, float] = {}
-        self._over_estimate: dict[str, float] = {}
+        self._longer_by: dict[str, float] = {}
 
     def expected_s(self, target: str) -> float:
         """Seconds that a call to this target is likely to take, from those before; 0 before the first."""
@@ -87,45 +86,50 @@ class Caller:
     def sized(self, target: str, size: Size) -> Size:
         """The size of a call, enlarged where this target has reported longer prompts than they were taken for: its tokens are
         other than those of the estimate."""
-        factor = self._over_estimate.get(target, 1.0)
+        factor = self._longer_by.get(target, 1.0)
         if factor == 1.0:
             return size
         return Size(
             int(size.input_tokens * factor) + 1, size.output_tokens, None if size.usd is None else size.usd * factor
         )
 
-    async def call(self, ask: Ask, size: Size) -> Called:
+    async def call(self, ask: Ask, held: Held) -> Called:
         """Make one call; a failure that may pass is waited for, as long as its server asks within reason."""
-        held = _Held(self._budget, size)
         try:
-            called = await self._call(ask, size, held)
+            called = await self._call(ask, held)
         except BaseException:
             held.settle(0, 0.0)
             raise
         held.settle(called.input_tokens + called.output_tokens, called.usd or 0.0)
         return called
 
-    async def _call(self, ask: Ask, size: Size, held: "_Held") -> Called:
+    async def _call(self, ask: Ask, held: Held) -> Called:
         model, began = self._models[ask.target], time.monotonic()
         while True:
             sent_at = await self._pause(model)
             if not sent_at:
-                return self._over(model, _OUT_OF_TIME, held.sent, began, size, spent=False)
+                return self._over(model, _OUT_OF_TIME, held, began)
             held.sent += 1
             try:
                 reply = await self._reply(model, ask)
                 self._took_s[ask.target] = _smoothed(self._took_s.get(ask.target), time.monotonic() - sent_at)
-                return self._over(model, reply, held.sent, began, size)
+                return self._over(model, reply, held, began)
             except ClientError as error:
-                return self._over(model, Failure("request", error.message), held.sent, began, size, spent=False)
+                return self._over(model, Failure("request", error.message), held, began)
             except UpstreamError as error:
-                wait_s = delay_s(error, held.sent - 1, self._budget.left_s(), LONGEST_DELAY_S, LONGEST_WAIT_S)
-                if wait_s is None or held.sent >= self._tries or not held.again():
-                    message = self._redactor.clean(error.message)
-                    failure = Failure(error.kind, message, error.status, error.retry_after_s)
-                    # A server that turned a request away charges nothing; one that broke off may.
-                    spent = error.sent and error.status is None
-                    return self._over(model, failure, held.sent, began, size, spent)
+                # A server that turned a request away charges nothing; one that broke off may.
+                held.broken += error.sent and error.status is None
+                wait_s = delay_s(error, held.sent - 1, self._budget.left_s(), LONGEST_DELAY_S, LONGEST_RETRY_AFTER_S)
+                if wait_s is None or held.sent >= self._tries:
+                    failure = Failure(error.kind, self._redactor.clean(error.message), error.status)
+                    return self._over(model, failure, held, began)
+                if limit := held.again():
+                    failure = Failure(
+                        error.kind,
+                        f"no {limit} left to ask again: {self._redactor.clean(error.message)}",
+                        reason="budget",
+                    )
+                    return self._over(model, failure, held, began)
             await asyncio.sleep(wait_s)
 
     async def _pause(self, model: Model) -> float:
@@ -163,49 +167,34 @@ class Caller:
         opened.succeeded()
         return reply
 
-    def _over(self, model: Model, outcome: Outcome, sent: int, began: float, size: Size, spent: bool = True) -> Called:
-        """How a call ended. What a server does not report counts as the most that the call could use; `spent` False: nothing."""
-        now = time.time()
+    def _over(self, model: Model, outcome: Outcome, held: Held, began: float) -> Called:
+        """How a call ended. What a server does not report counts as the most that a request could use, and so does each that
+        broke off."""
+        now, size = time.time(), held.size
         rates = model.rates(now)
-        used, estimated = Usage(input_tokens=0, output_tokens=0), False
-        reported = outcome.usage if isinstance(outcome, Reply) else None
-        if reported is not None and reported.prompt_tokens is not None and reported.output_tokens is not None:
-            used = reported
-            if reported.prompt_tokens > size.input_tokens:
-                factor = self._over_estimate.get(model.name, 1.0) * reported.prompt_tokens / size.input_tokens
-                self._over_estimate[model.name] = factor
-        elif spent:
-            used, estimated = Usage(input_tokens=size.input_tokens, output_tokens=size.output_tokens), True
-        tokens_in, tokens_out = used.prompt_tokens or 0, used.output_tokens or 0
-        usd = cost(used, rates).usd
-        if usd is None and rates is not None:  # a kind of token without a rate of its own counts as plain input
-            usd, estimated = cost(Usage(input_tokens=tokens_in, output_tokens=tokens_out), rates).usd, True
-        took_s = time.monotonic() - began
-        return Called(outcome, sent, now, took_s, tokens_in, tokens_out, usd, estimated)
+        unreported = held.broken
+        used = Usage(input_tokens=0, output_tokens=0)
+        if isinstance(outcome, Reply):
+            said = outcome.usage
+            if said is None or said.prompt_tokens is None or said.output_tokens is None:
+                unreported += 1
+            else:
+                used = said
+                self._learn(model.name, said.prompt_tokens, size.input_tokens)
+        tokens_in = (used.prompt_tokens or 0) + unreported * size.input_tokens
+        tokens_out = (used.output_tokens or 0) + unreported * size.output_tokens
+        priced = None if unreported else cost(used, rates).usd
+        # A kind of token without a rate of its own counts as plain input.
+        usd = priced if priced is not None else cost(Usage(input_tokens=tokens_in, output_tokens=tokens_out), rates).usd
+        estimated = bool(unreported) or (usd is not None and priced is None)
+        return Called(outcome, held.sent, now, time.monotonic() - began, tokens_in, tokens_out, usd, estimated)
+
+    def _learn(self, target: str, prompt_tokens: int, taken_for: int) -> None:
+        if prompt_tokens > taken_for:
+            self._longer_by[target] = self._longer_by.get(target, 1.0) * prompt_tokens / taken_for
 
 
 _OUT_OF_TIME = Failure("unavailable", "the time of the review was over", reason="budget")
-
-
-class _Held:
-    """What the budget holds for one call. `sent`: requests that went out."""
-
-    def __init__(self, budget: Budget, size: Size) -> None:
-        self._budget = budget
-        self._size = size
-        self._requests = 1
-        self.sent = 0
-
-    def again(self) -> bool:
-        """Whether one more request may go out; it is held then."""
-        if self._budget.again():
-            return False
-        self._requests += 1
-        return True
-
-    def settle(self, tokens: int, usd: float) -> None:
-        """The call is over and has used so much."""
-        self._budget.settle(self._size, self._requests, self.sent, tokens, usd)
 
 
 def _smoothed(before: float | None, now: float) -> float:

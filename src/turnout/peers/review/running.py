@@ -14,14 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from turnout.conversation import Reply
-from turnout.peers.review.budget import Budget, Limit, Limits
+from turnout.peers.review.budget import Budget, Held, Limit, Limits
 from turnout.peers.review.calling import Called, Caller
 from turnout.peers.review.design import Cell
 from turnout.peers.review.journal import Entry, Journal
 from turnout.peers.review.plan import Call, Plan
 from turnout.peers.review.prompt import Score
 from turnout.peers.review.scores import Scores, gather
-from turnout.routing.core import Ask, Asking, TargetName
+from turnout.routing.core import Ask, Asking, Failure, TargetName
 from turnout.routing.judging import Answered, Unanswered, consult, failed, kept
 from turnout.steps import Run
 from turnout.upstream.credentials import Redactor
@@ -175,10 +175,10 @@ class _Work:
             if refused:
                 return refused
             waiting[upstream].popleft()
-            self._budget.hold(call.size)
+            held = self._budget.hold(call.size)
             self._tried.add(call.key)
             busy[upstream] += 1
-            running[asyncio.create_task(self._make(call))] = (upstream, index, item)
+            running[asyncio.create_task(self._make(call, held))] = (upstream, index, item)
         return ""
 
     def _more(self, item: Next) -> Call | None:
@@ -188,9 +188,9 @@ class _Work:
             return None
         return call
 
-    async def _make(self, call: Call) -> None:
+    async def _make(self, call: Call, held: Held) -> None:
         """Make a call and journal it: with no other work between its end and its line."""
-        entry = await (self._answer(call) if call.asked is None else self._score(call))
+        entry = await (self._answer(call, held) if call.asked is None else self._score(call, held))
         if not entry.tries:
             return  # its time had come before it could be sent
         self._journal.add(entry)
@@ -202,35 +202,45 @@ class _Work:
         if self._failed_in_a_row[name] >= GIVE_UP_AFTER and entry.status != "budget":
             self.left_out.setdefault(name, entry.message)
 
-    async def _answer(self, call: Call) -> Entry:
+    async def _answer(self, call: Call, held: Held) -> Entry:
         settings, within_s = self.plan.answer_settings(), self.plan.sampling.within_s
         ask = Ask(TargetName(call.member.name), call.question.conversation, "answer", within_s, settings=settings)
-        called = await self._caller.call(ask, call.size)
+        called = await self._caller.call(ask, held)
         outcome = called.outcome
         if not isinstance(outcome, Reply):
-            why = failed(outcome)
-            return _entry(call, called, status=why.reason, message=why.message)
+            return _failed(call, called, outcome)
         if not outcome.text.strip():
             return _entry(call, called, status="invalid_response", message=f"no text came (stop: {outcome.stop})")
         return _entry(call, called, text=outcome.text, cut=outcome.stop == "length")
 
-    async def _score(self, call: Call) -> Entry:
+    async def _score(self, call: Call, held: Held) -> Entry:
         assert call.asked is not None
         made: list[Called] = []
 
         async def perform(ask: Ask) -> object:
-            made.append(await self._caller.call(ask, call.size))
+            made.append(await self._caller.call(ask, held))
             return made[0].outcome
 
         asking: Asking[Answered[Score] | Unanswered] = consult(
             TargetName(call.member.name), call.asked, call.text, self.plan.judging
         )
         found: Answered[Score] | Unanswered = await drive(Run(asking), {Ask: perform})
+        if isinstance(made[0].outcome, Failure):
+            return _failed(call, made[0], made[0].outcome)
         if isinstance(found, Unanswered):
             return _entry(call, made[0], status=found.reason, message=found.message)
         grade = found.value
         flags = tuple(kept(flag) for flag in grade.flags[:8])
         return _entry(call, made[0], score=grade.score, reason=kept(grade.reason), flags=flags)
+
+
+def _failed(call: Call, called: Called, failure: Failure) -> Entry:
+    """The entry of a call without a reply. A server that will never take the request has settled it; all else may pass."""
+    if failure.kind in ("refused", "overflow"):
+        return _entry(call, called, status="invalid_response", message=f"{failure.kind}: {failure.message}"[:500])
+    why = failed(failure)
+    reason = "transport" if why.reason == "invalid_response" else why.reason
+    return _entry(call, called, status=reason, message=why.message)
 
 
 def _entry(call: Call, called: Called, **found: object) -> Entry:

@@ -162,14 +162,8 @@ def gather(
         scores=whole.scores,
         counts=whole.counts,
         thin=whole.thin,
-        by_type=_by(found, names, kept, {kind: kind for kind in types(strata)}, [q.type for q in strata]),
-        by_difficulty=_by(
-            found,
-            names,
-            kept,
-            {q.difficulty: q.difficulty for q in strata if q.difficulty},
-            [q.difficulty for q in strata],
-        ),
+        by_type=_by(found, names, kept, [q.type for q in strata]),
+        by_difficulty=_by(found, names, kept, [q.difficulty for q in strata]),
         questions=[Stratum(q.id, q.type, q.difficulty) for q in strata],
         cells={
             judge: {author: _row(found, j, a, kept) for a, author in enumerate(names) if a != j}
@@ -225,12 +219,12 @@ def manifest(plan: Plan, entries: Mapping[str, Entry], began: str) -> dict[str, 
     }
 
 
-def _by(
-    found: _Gathered, names: list[str], kept: list[int], strata: dict[str, str], belongs: list[str]
-) -> dict[str, Matrices]:
+def _by(found: _Gathered, names: list[str], kept: list[int], strata: list[str]) -> dict[str, Matrices]:
+    """Matrices of each stratum that has a name. `strata`: of each kept question."""
     return {
-        one: _matrices(found, names, [index for index, its in zip(kept, belongs, strict=True) if its == one])
-        for one in strata
+        one: _matrices(found, names, [index for index, its in zip(kept, strata, strict=True) if its == one])
+        for one in dict.fromkeys(strata)
+        if one
     }
 
 
