@@ -75,8 +75,11 @@ def test_without_models_to_compare_only_decisions_are_shown(
     assert run(["evaluate", runs, "--routes", config, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["routers"]["coder"]["moved"]["value"] == 0.5
+    Path(runs).write_text(Path(runs).read_text() + '{"task_id": "x", "model": "small", "success": true}\n')
     assert run(["evaluate", runs, "--routes", config]) == 0
-    assert "no success is said" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "no success is said" in out
+    assert "1 left out; the first, 9: expected an object with a list `messages`" in err
 
 
 def test_what_is_missing_is_said(files: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:

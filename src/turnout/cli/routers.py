@@ -48,6 +48,9 @@ def trajectories(
             NOT_FOUND,
             "a line needs task_id, model, success and messages in OpenAI chat form; a ledger, outcomes with task and session",
         )
+    if runs.read.damaged:
+        first = runs.read.damaged_lines[0]
+        output.say(f"{place}: {runs.read.damaged} left out; the first, {first.line}: {first.reason}")
     return runs
 
 
@@ -82,9 +85,11 @@ def simulations(config: "Config", runs: "Trajectories") -> "Mapping[str, Callabl
     found: dict[str, Callable[[Unit], Played]] = {}
     for name, route in config.routes.items():
         try:
-            for _ in decisions(next(iter(runs.steps.values())), route.router, targets=known):
-                pass
-            found[name] = simulated(route.router, runs, known)
+            simulate = simulated(route.router, runs, known)
+            for steps in runs.steps.values():
+                for _ in decisions(steps, route.router, targets=known):
+                    pass  # one that asks a model anywhere cannot be tried
+            found[name] = simulate
         except (TapeMiss, ValueError) as error:
             output.say(f"route {name} is left out: {error}")
     if not found:
