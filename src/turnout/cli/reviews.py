@@ -104,7 +104,10 @@ def review(
     output.say(f"wrote {out}; every call is in {journal}")
     if found.left_out:
         name, why = next(iter(found.left_out.items()))
-        step = "the same command asks again for what is missing"
+        step = (
+            "the same command asks again for what is missing; a server that takes no structured output or no temperature "
+            "wants --structured text, --temperature -1"
+        )
         raise exits.CommandError(f"{', '.join(found.left_out)} gave no replies ({name}: {why})", exits.UPSTREAM, step)
     if not found.complete:
         output.say(reviewed.incomplete(found))
