@@ -13,8 +13,8 @@ def top_k_targets(logits: Tensor, k: int) -> tuple[Tensor, Tensor]:
     `logits`: (B, C, V). Returns ids (B, C, k) and log-probabilities (B, C, k) that sum to one on the support. A vocabulary
     smaller than k is taken whole.
     """
-    values, ids = logits.float().topk(min(k, logits.size(-1)), dim=-1)
-    return ids, values.log_softmax(dim=-1)
+    values, ids = logits.topk(min(k, logits.size(-1)), dim=-1)
+    return ids, values.float().log_softmax(dim=-1)
 
 
 def forward_kl(student_logits: Tensor, ids: Tensor, teacher_logp: Tensor) -> Tensor:

@@ -212,64 +212,33 @@ class PathRouterTrainer(GRPOTrainer):
         return self.accelerator.prepare_model(model, evaluation_mode=True)
 
     def _teach(self, out: dict[str, Any]) -> None:
-        """Add the teacher's distribution on the student's own tokens for the trajectories it corrects."""
-        began = time.perf_counter()
-        teacher = self._settings.teacher
+        """Add what the teacher needs to correct this batch: its prompts, which rows, which tokens.
+
+        Its distributions are made when a micro-batch comes to its loss: those of a whole batch would not fit anywhere.
+        """
         device, width = out["completion_ids"].device, out["completion_ids"].size(1)
-        everyone = teacher.on == "all"
+        everyone = self._settings.teacher.on == "all"
         low = [everyone or earned.path < self._settings.thresholds.path for _, earned in self._done]
         roles = torch.full((len(low), width), -1, dtype=torch.int8, device=device)
         for row, (one, _) in enumerate(self._done):
             roles[row, : len(one.roles)] = torch.tensor([_ROLES.index(role) for role in one.roles], device=device)
         # Without a token to correct, a trajectory takes no part in the mean.
         selected = torch.tensor(low, device=device) & (self._corrected(roles).sum(dim=1) > 0)
-        rows = selected.nonzero().flatten().tolist()
-        k = min(teacher.top_k, self.model.config.vocab_size)
-        ids = torch.zeros((len(low), width, k), dtype=torch.int32, device=device)
-        logp = torch.zeros((len(low), width, k), device=device)
-        size = self.args.per_device_train_batch_size
-        for i in range(self._most(-(-len(rows) // size))):
-            # Where the model is spread over processes, all of them call it equally often.
-            part = rows[i * size : (i + 1) * size] or [0]
-            part_ids, part_logp = self._scored(part, width, k)
-            if i * size < len(rows):
-                ids[part], logp[part] = part_ids.to(torch.int32), part_logp
-        out["teacher_ids"], out["teacher_logp"] = ids, logp
+        prompts = [self._spelling.prompt(self._gold_prompt(question)) for question in self._asked]
+        longest = max(map(len, prompts))
+        pad = self._tokenizer.pad_token_id
+        out["teacher_ids"] = torch.tensor([[pad] * (longest - len(ids)) + ids for ids in prompts], device=device)
+        out["teacher_mask"] = torch.tensor(
+            [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts], device=device
+        )
         out["teacher_roles"] = roles
         out["teacher_selected"] = selected.float()
         out["teacher_total"] = self.accelerator.reduce(selected.sum(), reduction="sum").float()
-        self._took("teacher", began)
 
     def _corrected(self, roles: Tensor) -> Tensor:
         """Which positions the teacher corrects: (B, C), 0 or 1."""
         chosen = torch.tensor([_ROLES.index(role) for role in self._settings.teacher.roles], device=roles.device)
         return torch.isin(roles, chosen.to(roles.dtype)).float()
-
-    def _most(self, calls: int) -> int:
-        if self.accelerator.num_processes == 1:
-            return calls
-        return int(self.accelerator.gather(torch.tensor([calls], device=self.accelerator.device)).max().item())
-
-    def _scored(self, rows: Sequence[int], width: int, k: int) -> tuple[Tensor, Tensor]:
-        """The teacher's likeliest tokens at each position of the completions of `rows`."""
-        device, pad = self.accelerator.device, self._tokenizer.pad_token_id
-        prompts = [self._spelling.prompt(self._gold_prompt(self._asked[row])) for row in rows]
-        completions = [self._done[row][0].completion for row in rows]
-        longest = max(map(len, prompts))
-        ids, mask = [], []
-        for prompt, completion in zip(prompts, completions, strict=True):
-            left, right = longest - len(prompt), width - len(completion)
-            ids.append([pad] * left + prompt + completion + [pad] * right)
-            mask.append([0] * left + [1] * (len(prompt) + len(completion)) + [0] * right)
-        own = self._teacher is self.model
-        off = self.accelerator.unwrap_model(self.model).disable_adapter() if own else nullcontext()
-        with torch.no_grad(), off:
-            logits = self._teacher(
-                input_ids=torch.tensor(ids, device=device),
-                attention_mask=torch.tensor(mask, device=device),
-                logits_to_keep=width + 1,
-            ).logits[:, :-1]
-        return top_k_targets(logits, k)
 
     # The loss
 
@@ -300,22 +269,40 @@ class PathRouterTrainer(GRPOTrainer):
     def teacher_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
         """This micro-batch's share of L_TKL (Eq. 7), such that the shares of all micro-batches and processes of a step add up to
         the mean over all selected trajectories."""
+        selected = inputs["teacher_selected"]
+        rows = selected.nonzero().flatten()
+        if not len(rows):
+            if self.accelerator.num_processes == 1:
+                return selected.sum() * 0.0
+            rows = torch.zeros(
+                1, dtype=torch.long, device=selected.device
+            )  # all processes call the models equally often: a call synchronises buffers, or weights
+        completions, mask = inputs["completion_ids"][rows], inputs["completion_mask"][rows]
+        ids, logp = self._targets(inputs["teacher_ids"][rows], inputs["teacher_mask"][rows], completions, mask)
         began = time.perf_counter()
-        width = inputs["completion_ids"].size(1)
-        logits = model(
-            input_ids=torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], dim=1),
-            attention_mask=torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], dim=1),
-            logits_to_keep=width + 1,
-        ).logits[:, :-1]
-        divergence = forward_kl(logits, inputs["teacher_ids"].long(), inputs["teacher_logp"])
-        rows = row_means(divergence, self._corrected(inputs["teacher_roles"]))
-        self._measure_divergence(divergence.detach(), inputs)
-        share = selected_mean(rows, inputs["teacher_selected"], inputs["teacher_total"])
-        # Gradients are averaged over processes afterwards; a generation that feeds several steps counts its rows once for each.
-        args = self.args
-        window = args.steps_per_generation / self.current_gradient_accumulation_steps if self.model.training else 1.0
+        logits = _completed(model, inputs["prompt_ids"][rows], inputs["prompt_mask"][rows], completions, mask)
+        divergence = forward_kl(logits, ids, logp)
+        roles = inputs["teacher_roles"][rows]
+        means = row_means(divergence, self._corrected(roles))
+        share = selected_mean(means, selected[rows], inputs["teacher_total"])
+        self._measure_divergence(divergence.detach(), roles, selected[rows])
         self._took("student forward", began)
+        # Gradients are averaged over processes afterwards; a generation that feeds several steps counts its rows once for each.
+        window = (
+            self.args.steps_per_generation / self.current_gradient_accumulation_steps if self.model.training else 1.0
+        )
         return share * self.accelerator.num_processes * window
+
+    def _targets(self, ids: Tensor, ids_mask: Tensor, completions: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The teacher's likeliest tokens at each position of the completions, and their log-probabilities."""
+        began = time.perf_counter()
+        own = self._teacher is self.model
+        off = self.accelerator.unwrap_model(self.model).disable_adapter() if own else nullcontext()
+        with torch.no_grad(), off:
+            logits = _completed(self._teacher, ids, ids_mask, completions, mask)
+            targets = top_k_targets(logits, self._settings.teacher.top_k)
+        self._took("teacher", began)
+        return targets
 
     # Metrics
 
@@ -339,17 +326,13 @@ class PathRouterTrainer(GRPOTrainer):
             )
         metrics.pop("_route", None)
 
-    def _measure_divergence(self, divergence: Tensor, inputs: dict[str, Any]) -> None:
-        """The mean divergence on the tokens of each role, of the trajectories the teacher corrects."""
+    def _measure_divergence(self, divergence: Tensor, roles: Tensor, selected: Tensor) -> None:
+        """The mean divergence on the tokens of each role, of the trajectories the teacher corrects (of this process)."""
         metrics = self._metrics["train" if self.model.training else "eval"]
         for number, role in enumerate(_ROLES):
-            if role is Role.OBSERVATION:
-                continue
-            at = (inputs["teacher_roles"] == number) * inputs["teacher_selected"].unsqueeze(1)
-            both = torch.stack([(divergence * at).sum(), at.sum().float()])
-            total, count = self.accelerator.reduce(both, reduction="sum").tolist()
-            if count:
-                metrics[f"teacher/kl_{role.value}"].append(total / count)
+            at = (roles == number) * selected.unsqueeze(1)
+            if role is not Role.OBSERVATION and at.any():
+                metrics[f"teacher/kl_{role.value}"].append(((divergence * at).sum() / at.sum()).item())
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Report a step, and where its time went."""
@@ -358,6 +341,16 @@ class PathRouterTrainer(GRPOTrainer):
                 self._metrics["train"][f"seconds/{part.replace(' ', '_')}"].append(seconds)
             self._seconds.clear()
         super().log(logs, start_time)
+
+
+def _completed(model: Any, prompt: Tensor, prompt_mask: Tensor, completion: Tensor, mask: Tensor) -> Tensor:
+    """The logits of each token of the completions: (B, C, V)."""
+    logits: Tensor = model(
+        input_ids=torch.cat([prompt, completion], dim=1),
+        attention_mask=torch.cat([prompt_mask, mask], dim=1),
+        logits_to_keep=completion.size(1) + 1,
+    ).logits
+    return logits[:, :-1]
 
 
 class _Ordered(RepeatSampler):
