@@ -205,12 +205,13 @@ def test_a_trial_starts_a_gateway_of_its_own_and_reads_outcomes(
 def test_each_run_works_in_a_copy_of_its_own_and_the_check_looks_at_it(
     folder: Path, gateway: Running, capsys: pytest.CaptureFixture[str]
 ):
+    (folder / "tasks.jsonl").write_text('{"id": 1, "prompt": "SAFE-0"}\n{"id": 2, "prompt": "HARD-0"}\n')
     check = "test $(ls | wc -l) = 1 && grep -q works answer.txt"
     assert run(command("--gateway", gateway.url, "--check", check, "--keep")) == 0
     assert list((folder / "template").iterdir()) == []
     assert {row["check_code"] for row in rows(folder)} == {0, 1}
     assert all(row["success"] == (row["check_code"] == 0) for row in rows(folder))
-    assert len(list((folder / "trial" / "work").glob("*/answer.txt"))) == 12
+    assert len(list((folder / "trial" / "work").glob("*/answer.txt"))) == 6
 
 
 def changed_conditions(folder: Path) -> Iterator[tuple[str, list[str]]]:
@@ -288,6 +289,11 @@ def test_a_command_that_goes_past_the_gateway_or_its_arm_is_told_so(
     assert [arm["silent"] for arm in found["arms"]] == [2, 2]
     assert [arm["cost_usd"] for arm in found["arms"]] == [None, None]
     assert "must use OPENAI_BASE_URL" in " ".join(found["notes"])
+    given = ["--arms", "capable", "--gateway", gateway.url, "--tasks", "1", "--json", "--out", "fail"]
+    assert run(["trial", *given, "--", "false"]) == 0
+    found = told(capsys)
+    assert "no run succeeded; what they printed is in fail/logs" in found["notes"]
+    assert found["next"] is None
     stubborn = AGENT.replace('os.environ["TURNOUT_ARM"]', '"capable"', 1)
     assert run(["trial", *arms, "--out", "stray", "--", *PYTHON, "-c", stubborn, "{id}"]) == 0
     found = told(capsys)

@@ -5,6 +5,7 @@ import os
 import secrets
 import shlex
 import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from turnout.evaluate.trials.tasks import Task
     from turnout.evaluate.trials.trial import Asked, Host, Success, Told
     from turnout.gateway.config import Config
+    from turnout.ledger.store import Ledger
+    from turnout.ledger.trace import TurnRecord
+
+MOST = 1_000_000
+"""Turns of a run that are read."""
 
 
 def trial(
@@ -131,7 +137,7 @@ def _run(asked: "Asked", arms: Sequence[str], place: "_Place", accept_difference
             interrupted, halted = True, "interrupted"
         finally:
             look_again(journal, asked.success, place.figures)
-            write(asked.out / "outcomes.jsonl", rows(journal.state, asked.runs, arms))
+            write(asked.out / "outcomes.jsonl", rows(journal.state, arms))
         trialled.show(journal.state, asked, arms, halted, as_json)
         if interrupted:
             raise typer.Exit(exits.INTERRUPTED)
@@ -139,6 +145,7 @@ def _run(asked: "Asked", arms: Sequence[str], place: "_Place", accept_difference
             raise typer.Exit(exits.FOUND)
     finally:
         journal.close()
+        place.close()
 
 
 class _Place:
@@ -151,6 +158,8 @@ class _Place:
         self._ledger = ledger if gateway else f"sqlite:///{(out / 'ledger.db').resolve()}"
         self._key_env = key_env
         self._key = key
+        self._opening = threading.Lock()
+        self._reader: Ledger | None = None
         self._codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
     @contextlib.contextmanager
@@ -193,16 +202,36 @@ class _Place:
 
     def figures(self, session: str) -> "Figures":
         """What is recorded of a session. Raises CommandError."""
-        from turnout.cli.records import Records, reading
+        from turnout.cli.records import Records
         from turnout.evaluate.trials.figures import figures
 
-        source = Records(url=self._url, key_env=self._key_env) if self._url else Records(self._ledger)
-        turns = source.recent(1_000_000, session=session)
-        outcomes = []
-        if self._ledger:
-            with reading(self._ledger) as ledger:
-                outcomes = [reported.outcome for reported in ledger.outcomes(session=session)]
-        return figures(turns[::-1], outcomes)
+        if self._url:
+            turns = Records(url=self._url, key_env=self._key_env).recent(MOST, session=session)[::-1]
+        else:
+            turns = self._recorded(session)
+        told = self._records().outcomes(session=session) if self._ledger else ()
+        return figures(turns, [reported.outcome for reported in told])
+
+    def _recorded(self, session: str) -> "list[TurnRecord]":
+        from turnout.ledger.reading import TurnFilter
+
+        with self._records().lanes(TurnFilter(session=session)) as turns:
+            return sorted(turns, key=lambda turn: turn.at)
+
+    def _records(self) -> "Ledger":
+        """The ledger, opened once: runs that end at the same time share it."""
+        from turnout.cli.records import existing
+        from turnout.ledger.store import Ledger
+
+        with self._opening:
+            if self._reader is None:
+                self._reader = Ledger.read(existing(self._ledger))
+            return self._reader
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        if self._reader is not None:
+            self._reader.close()
 
 
 def _arms(text: str) -> list[str]:
@@ -242,25 +271,36 @@ def _success(named: str, check: str, gateway: str, ledger: str) -> "Success":
 def _check_words(words: Sequence[str], check: str, workdir: str, tasks: "Sequence[Task]") -> None:
     """Raise CommandError for a command that cannot be run; say what may not be meant."""
     from turnout.evaluate.trials import filling
+    from turnout.evaluate.trials.folders import is_file
 
     for name in filling.check([*words, check, workdir], tasks):
         output.say(f"note: {{{name}}} is no field of the tasks and stays as it is")
-    program = words[0]
-    if not filling.named([program]) and shutil.which(program) is None:
-        step = "expected a program, then its arguments; `sh -c '...'` runs a shell line"
-        raise exits.CommandError(f"{program}: there is no such program", exits.NOT_FOUND, step)
-    if not workdir:
-        return
-    values = [{**task.texts(), "id": task.id} for task in tasks]
-    for folder in dict.fromkeys(filling.fill(workdir, one) for one in values):
-        if not Path(folder).is_dir():
+    folders = [Path()]
+    if workdir:
+        filled = (filling.fill(workdir, {**task.texts(), "id": task.id}) for task in tasks)
+        folders = [Path(folder) for folder in dict.fromkeys(filled)]
+    for folder in folders:
+        if not folder.is_dir():
             raise exits.CommandError(
                 f"--workdir {folder}: no such folder", exits.NOT_FOUND, "each run gets a copy of it"
             )
         for word in words:
-            if Path(word).is_file() and not Path(word).is_absolute() and not Path(folder, word).exists():
+            if workdir and is_file(word) and not Path(word).is_absolute() and not (folder / word).exists():
                 step = f"{folder} does not have it; write {{here}}/{word}"
                 raise exits.CommandError(f"{word} is here, but runs work in a copy of --workdir", step=step)
+        _check_program(words[0], folder)
+
+
+def _check_program(program: str, folder: Path) -> None:
+    """Raise CommandError when runs that begin in `folder` would not find their program."""
+    from turnout.evaluate.trials import filling
+
+    program = filling.fill(program, {"here": str(Path.cwd())})
+    if filling.named([program]):
+        return
+    if shutil.which(str(folder / program) if "/" in program else program) is None:
+        step = "expected a program, then its arguments; `sh -c '...'` runs a shell line"
+        raise exits.CommandError(f"{program}: there is no such program", exits.NOT_FOUND, step)
 
 
 def _loaded(config: Path) -> "Config":

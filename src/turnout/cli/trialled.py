@@ -28,7 +28,7 @@ def show(state: "State", asked: "Asked", arms: Sequence[str], halted: str, as_js
     output.emit_text(f"wrote {asked.out / 'outcomes.jsonl'}; logs of each run are in {asked.out / 'logs'}")
     if halted:
         output.emit_text(f"{halted}: {found.over} of {found.planned} runs are over; the same command goes on from here")
-    else:
+    elif step:
         output.emit_text(f"next: {step}")
 
 
@@ -69,6 +69,10 @@ def _notes(found: Summary, asked: "Asked") -> "list[str]":
         )
     for arm in found.arms:
         notes += _notes_of(arm)
+    if found.over and not any(arm.succeeded for arm in found.arms) and any(arm.known for arm in found.arms):
+        notes.append(f"no run succeeded; what they printed is in {asked.out / 'logs'}")
+    if len(found.arms) < 2:
+        return notes
     if found.differences:
         notes.append("runs that were compared differ in more than the arm:")
         notes += [f"  {difference} ({output.count(n, 'time')})" for difference, n in found.differences.items()]
@@ -84,6 +88,8 @@ def _notes_of(arm: ArmSummary) -> list[str]:
             f"{arm.arm}: {output.count(arm.silent, 'run')} of {arm.over} sent no turn to the gateway, so their cost is unknown; "
             "the command must use OPENAI_BASE_URL or ANTHROPIC_BASE_URL as it is set for it"
         )
+    if arm.cost_notes:
+        notes.append(f"{arm.arm}: not every cost is known: {'; '.join(arm.cost_notes)}")
     if arm.strays:
         notes.append(
             f"{arm.arm}: {output.count(arm.strays, 'turn')} asked for another model than {arm.arm}; the command is told which "
@@ -95,10 +101,9 @@ def _notes_of(arm: ArmSummary) -> list[str]:
 
 
 def _next(asked: "Asked", arms: Sequence[str]) -> str:
-    words = ["turnout", "evaluate", str(asked.out / "outcomes.jsonl")]
     if len(arms) < 2:
-        return shlex.join([*words, "--all-pairs"])
-    words += ["--capable", arms[0], "--efficient", arms[1]]
+        return ""
+    words = ["turnout", "evaluate", str(asked.out / "outcomes.jsonl"), "--capable", arms[0], "--efficient", arms[1]]
     if len(arms) > 2:
         words += ["--routed", arms[2]]
     return shlex.join(words)

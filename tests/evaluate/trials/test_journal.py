@@ -13,7 +13,7 @@ from turnout.evaluate.trials.process import Ended
 
 
 def began(session: str, task: str = "t1") -> Began:
-    return Began(1.0, Manifest("large", task, 1, 7, session, "p", "f", "", "c"))
+    return Began(1.0, Manifest("large", task, 1, 7, session, "p", "", "f", "", "c"))
 
 
 def written(path: Path) -> bytes:

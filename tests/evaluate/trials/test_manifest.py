@@ -43,7 +43,7 @@ def test_every_difference_is_named(change: dict[str, object], said: str):
 def test_runs_that_are_compared_may_differ_in_the_arm_alone():
     other = msgspec.structs.replace(CONDITIONS, jobs=4)
     known = {one.digest: one for one in (CONDITIONS, other)}
-    first = Manifest("large", "t", 1, 7, "s1", "p1", "f", "w", CONDITIONS.digest)
+    first = Manifest("large", "t", 1, 7, "s1", "p1", "", "f", "w", CONDITIONS.digest)
     second = msgspec.structs.replace(first, arm="small", session="s2", policy="p2")
     assert unequal([first, second], known) == []
     assert unequal([first, msgspec.structs.replace(second, seed=8)], known) == ["seed of large and small"]

@@ -8,6 +8,14 @@ from pathlib import Path
 from turnout.errors import ClientError
 
 
+def is_file(word: str) -> bool:
+    """Whether a word of a command is the path of a file; one that cannot be a path is not."""
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def copied(template: Path, to: Path) -> str:
     """Copy a folder, links as links; the digest of what the copy holds: paths, kinds, which files can be executed, contents.
 

@@ -4,6 +4,7 @@ Runs of different arms are to differ in the arm and in nothing else. No value th
 of such a variable it is only kept that it was set.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -20,6 +21,7 @@ from msgspec import Struct
 from turnout import __version__
 from turnout.evaluate.importers.scrub import scrub
 from turnout.evaluate.trials.filling import fill
+from turnout.evaluate.trials.folders import is_file
 
 _PASSING = re.compile(
     r"_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|TERM\w*|COLORTERM|WINDOWID|DISPLAY|WAYLAND_DISPLAY|STY|TMUX\w*|SSH_\w*|DBUS_\w*|XDG_SESSION\w*|"
@@ -60,8 +62,9 @@ class Conditions(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """One run and its conditions. `policy`: digest of the arm's route ("" where a running gateway knows it). `fields`: digest of
-    the task's row. `folder`: digest of its work folder at the start, "" without one. `conditions`: digest of those."""
+    """One run and its conditions. `policy`: digest of the arm's route ("" where a running gateway knows it). `category`: of the
+    task, `fields`: digest of its row. `folder`: digest of its work folder at the start, "" without one. `conditions`: digest of
+    those."""
 
     arm: str
     task: str
@@ -69,6 +72,7 @@ class Manifest(Struct, frozen=True):
     seed: int
     session: str
     policy: str
+    category: str
     fields: str
     folder: str
     conditions: str
@@ -98,13 +102,12 @@ def files(command: Sequence[str], check: str) -> dict[str, str]:
     for words in (list(command), checks):
         for position, word in enumerate(words):
             place = (shutil.which(word) if position == 0 else None) or word
-            path = Path(fill(place, {"here": str(Path.cwd())}))
-            try:
-                if path.is_file():
-                    with path.open("rb") as file:
+            path = fill(place, {"here": str(Path.cwd())})
+            # One that may not be read is left out: there is nothing to compare.
+            with contextlib.suppress(OSError):
+                if is_file(path):
+                    with Path(path).open("rb") as file:
                         found[word] = hashlib.file_digest(file, "blake2b").hexdigest()[:16]
-            except OSError:
-                continue  # a word that is no path, or one that may not be read: there is nothing to compare
     return found
 
 

@@ -8,16 +8,13 @@ from typing import Any
 import msgspec
 
 from turnout.evaluate.trials.journal import Run, State
-from turnout.evaluate.trials.plan import Planned
+from turnout.evaluate.trials.manifest import Manifest
 
 
-def rows(state: State, runs: Sequence[Planned], arms: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row for each run that is over: by task, trial and arm. `arms`: the first is the capable one,
-    the second the efficient one."""
-    place = {task: at for at, task in enumerate(dict.fromkeys(sorted((run.task.id for run in runs), key=_natural)))}
-    categories = {run.task.id: run.task.category for run in runs}
-    done = [state.runs[run.key] for run in runs if run.key in state.runs]
-    done.sort(key=lambda run: (place[run.manifest.task], run.manifest.trial, arms.index(run.manifest.arm)))
+def rows(state: State, arms: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One row for each run that is over: by task, trial and arm. `arms`: the first is the capable one, the second the efficient
+    one; runs of others come after theirs."""
+    done = sorted(state.runs.values(), key=lambda run: _place(run.manifest, arms))
     efficient = {
         target
         for run in done
@@ -25,11 +22,10 @@ def rows(state: State, runs: Sequence[Planned], arms: Sequence[str]) -> Iterator
         for target in run.finished.figures.served
     }
     for run in done:
-        share = None if run.manifest.arm in arms[:2] else _share(run.finished.figures.served, efficient)
-        yield row(run, categories[run.manifest.task], share)
+        yield row(run, None if run.manifest.arm in arms[:2] else _share(run.finished.figures.served, efficient))
 
 
-def row(run: Run, category: str, efficient_share: float | None) -> dict[str, Any]:
+def row(run: Run, efficient_share: float | None) -> dict[str, Any]:
     """The outcome of a run. What is unknown is null."""
     manifest, finished = run.manifest, run.finished
     ended, figures = finished.ended, finished.figures
@@ -39,7 +35,7 @@ def row(run: Run, category: str, efficient_share: float | None) -> dict[str, Any
         "model": manifest.arm,
         "success": finished.success,
         "cost_usd": figures.cost_usd,
-        "category": category or None,
+        "category": manifest.category or None,
         "steps": figures.turns,
         "latency_s": round(ended.seconds, 3),
         "model_s": round(figures.model_s, 3),
@@ -89,5 +85,7 @@ def _share(served: Mapping[str, int], efficient: set[str]) -> float | None:
     )
 
 
-def _natural(task: str) -> tuple[int, str]:
-    return (int(task), "") if task.isdecimal() else (1 << 62, task)
+def _place(manifest: Manifest, arms: Sequence[str]) -> tuple[int, str, int, int, str]:
+    number = int(manifest.task) if manifest.task.isdecimal() else 1 << 62
+    arm = arms.index(manifest.arm) if manifest.arm in arms else len(arms)
+    return number, manifest.task, manifest.trial, arm, manifest.arm

@@ -12,8 +12,9 @@ from turnout.evaluate.trials.plan import Planned
 
 class ArmSummary(Struct, frozen=True):
     """The runs of an arm. `known`: of those that are over, those whose success is known. `cost_usd`: of all that are over, None
-    where one is unknown; `known_usd`: the known part. Seconds of whole runs by nearest rank. Of the rest sums, None where one is
-    unknown. `silent`: runs of which no turn reached the gateway. `strays`: turns that asked for another model than the arm."""
+    where one is unknown, and `cost_notes` say why; `known_usd`: the known part. Seconds of whole runs by nearest rank. Of the
+    rest sums, None where one is unknown. `silent`: runs of which no turn reached the gateway. `strays`: turns that asked for
+    another model than the arm."""
 
     arm: str
     planned: int
@@ -22,6 +23,7 @@ class ArmSummary(Struct, frozen=True):
     succeeded: int
     cost_usd: float | None
     known_usd: float
+    cost_notes: tuple[str, ...]
     latency_p50_s: float | None
     latency_p90_s: float | None
     turns: int
@@ -94,6 +96,7 @@ def _arm(arm: str, planned: int, runs: Sequence[Run]) -> ArmSummary:
         succeeded=sum(known),
         cost_usd=None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
         known_usd=sum(one.known_usd for one in figures),
+        cost_notes=tuple(sorted({one.cost_note for one in figures if one.cost_gap})),
         latency_p50_s=_rank(seconds, 0.5),
         latency_p90_s=_rank(seconds, 0.9),
         turns=sum(one.turns for one in figures),

@@ -80,12 +80,16 @@ class Trial:
         self._running: set[Guarded] = set()
         self._began = time.monotonic()
         self._failed: TurnoutError | Exception | None = None
+        # Not below `out`: a work folder inside of somebody's repository would be taken for a part of it.
+        self._prefix = f"turnout-run-{journal.state.token}-"
         self.halted = ""
 
     def run(self) -> None:
         """Make all runs that are not over yet. Raises what kept a run from being made; on KeyboardInterrupt the running ones are
         ended, and count as never begun."""
         self._state_conditions()
+        for left in Path(tempfile.gettempdir()).glob(f"{self._prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)  # of a trial that was killed
         self._tell()
         threads = [threading.Thread(target=self._work, name=f"trial-{n}") for n in range(self._asked.jobs)]
         for thread in threads:
@@ -127,16 +131,20 @@ class Trial:
             elif asked.max_cost_usd is not None:
                 unknown = [run for run in state.runs.values() if run.finished.figures.cost_gap]
                 if state.known_usd >= asked.max_cost_usd:
-                    self.halted = f"the cost limit of {asked.max_cost_usd:g} USD is reached"
+                    self.halted = (
+                        f"the cost limit of {asked.max_cost_usd:g} USD is reached, --max-cost-usd may be raised"
+                    )
                 elif unknown:
                     note = unknown[0].finished.figures.cost_note
-                    self.halted = f"the cost of a run is not known ({note}), so --max-cost-usd cannot be kept"
+                    self.halted = (
+                        f"the cost of a run is not known ({note}), so --max-cost-usd cannot be kept; leave it out"
+                    )
             return None if self.halted else self._left.pop()
 
     def _make(self, run: Planned) -> None:
         """One run from its folder to its line in the journal."""
         state = self._journal.state
-        with tempfile.TemporaryDirectory(prefix="turnout-run-", ignore_cleanup_errors=True) as own:
+        with tempfile.TemporaryDirectory(prefix=self._prefix, ignore_cleanup_errors=True) as own:
             place, contents = self._folder(run, Path(own))
             with self._lock:
                 session = f"trial-{state.token}-{state.attempts + 1}"
@@ -147,6 +155,7 @@ class Trial:
                     run.seed,
                     session,
                     self._asked.policies.get(run.arm, ""),
+                    run.task.category,
                     digest(run.task.fields),
                     contents,
                     self._asked.conditions.digest,
