@@ -2,7 +2,7 @@
 
 import typer
 
-from turnout.cli import graphs, reviews, simulated
+from turnout.cli import graphs, peer_review, simulated
 
 app = typer.Typer(help="Models that score one another.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -12,7 +12,7 @@ def peers() -> None:
     """Models that score one another, and what follows from it."""
 
 
-app.command("review")(reviews.review)
+app.command("review")(peer_review.review)
 app.command("graph")(graphs.graph)
 app.command("show")(graphs.show)
 app.command("simulate")(simulated.simulate)

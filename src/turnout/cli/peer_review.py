@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from turnout.cli import exits, options, output, progress, reviewed
+from turnout.cli import exits, options, output, peer_reviewed, progress
 
 if TYPE_CHECKING:
     from turnout.gateway.config import Config
@@ -100,7 +100,7 @@ def review(
     if as_json:
         output.emit(found)
     else:
-        reviewed.print_scores(found)
+        peer_reviewed.print_scores(found)
     output.say(f"wrote {out}; every call is in {journal}")
     if found.left_out:
         name, why = next(iter(found.left_out.items()))
@@ -110,7 +110,7 @@ def review(
         )
         raise exits.CommandError(f"{', '.join(found.left_out)} gave no replies ({name}: {why})", exits.UPSTREAM, step)
     if not found.complete:
-        output.say(reviewed.incomplete(found))
+        output.say(peer_reviewed.incomplete(found))
         raise typer.Exit(exits.FOUND)
 
 
@@ -203,7 +203,7 @@ def _say_plan(plan: "Plan", journal: Path, limits: "Limits", as_json: bool) -> N
     if as_json:
         output.emit(found)
         return
-    reviewed.print_plan(found)
+    peer_reviewed.print_plan(found)
     for name, most in (("--max-calls", limits.calls), ("--max-tokens", limits.tokens), ("--max-usd", limits.usd)):
         if most is not None:
             output.emit_text(f"{name} {most:g} would end it there")
