@@ -90,9 +90,11 @@ def routers() -> dict[tuple[str, float], Router]:
 
 
 class Paired(Struct, frozen=True):
-    """The comparison, and for each router at its default its success and cost less the peer's, paired by task."""
+    """The comparison. `costed`: for each router at its default its cost and success over the units whose costs are known, with
+    intervals. `against_peer`: its success and cost less the peer's, paired by task."""
 
     found: Evaluation
+    costed: dict[str, tuple[Interval, Interval]]
     against_peer: dict[str, tuple[Interval, Interval]]
 
 
@@ -115,15 +117,18 @@ def paired(traces: Path, venv: Path | None, resamples: int) -> Paired:
         for threshold in THRESHOLDS:
             plays[_named(PEER, threshold)] = _moved(peer, threshold)
     found, units = evaluate(both, Asked(*arms, resamples=resamples), lambda _: None, None, plays)
-    if venv is None:
-        return Paired(found, {})
-    names = [_default(name) for name in DEFAULTS]
+    names = [name for name in map(_default, DEFAULTS) if name in plays]
     figures = Baselines(units, {name: [plays[name](unit) for unit in units] for name in names}, None, resamples)
-    less = {
-        name: (figures.success_difference(name, names[-1]), figures.cost_difference(name, names[-1]))
-        for name in names[:-1]
+    costed = {
+        name: (figures.figures(name).cost_usd, figures.sums.ratio(f"completed {name}", "costed")) for name in names
     }
-    return Paired(found, less)
+    peer_name = _default(PEER)
+    less = {
+        name: (figures.success_difference(name, peer_name), figures.cost_difference(name, peer_name))
+        for name in names
+        if peer_name in names and name != peer_name
+    }
+    return Paired(found, {name: (Interval(c.value, c.low, c.high), s) for name, (c, s) in costed.items()}, less)
 
 
 def _moved(peer: Asked030, threshold: float) -> Simulation:
@@ -210,7 +215,7 @@ def main() -> None:
         print("\n".join(markdown(measured, elsewhere)))
     if given.plot:
         defaults = {name: _default(name) for name in DEFAULTS}
-        for path in routers_plot.plot(measured.found, list(DEFAULTS), defaults, given.plot):
+        for path in routers_plot.plot(measured.found, measured.costed, defaults, given.plot):
             print(f"wrote {path}", file=sys.stderr)
 
 

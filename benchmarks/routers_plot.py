@@ -1,17 +1,17 @@
 """The frontier of routers on recorded runs: a line for each router over its settings, with intervals at its defaults."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
+import msgspec
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from turnout.evaluate.baselines import Baseline
 from turnout.evaluate.evaluation import Evaluation
+from turnout.evaluate.statistics import Interval
 from turnout.evaluate.switching import ASSUMPTION
 
 COLOURS = ("#1f6f8b", "#7b3fa0", "#c8641e")
@@ -23,25 +23,28 @@ BASELINES = {
 }
 
 
-def plot(found: Evaluation, lines: Sequence[str], defaults: Mapping[str, str], folder: Path) -> list[Path]:
-    """Draw success against cost over the units whose costs are known. `lines`: routers by the beginnings of their names;
-    `defaults`: the name of each at its default setting."""
+def plot(
+    found: Evaluation, costed: Mapping[str, tuple[Interval, Interval]], defaults: Mapping[str, str], folder: Path
+) -> list[Path]:
+    """Draw success against cost over the units whose costs are known, as SVG and PNG. `defaults`: routers by the beginnings of
+    their names, with the name of each at its default setting; `costed`: cost and success of these with intervals."""
     assert found.frontier is not None, "no costs are known"
     places = {point.name: (point.cost_usd, point.success) for point in found.frontier.points}
-    figure, axes = pyplot.subplots(figsize=(8.6, 6.4))
+    figure = Figure(figsize=(8.6, 6.4))
+    axes = figure.add_subplot()
     (cheap, low), (dear, high) = found.frontier.mix
     axes.plot([cheap, dear], [low, high], "--", color="#6b7280", linewidth=1.2, label="random mix of the two models")
     blind = sorted(place for name, place in places.items() if name.startswith("restart after "))
     axes.plot(
         *zip(*blind, strict=True), ":.", color="#9ca3af", linewidth=1, label="restart after N steps, whatever they show"
     )
-    for colour, line in zip(COLOURS, lines, strict=True):
+    for colour, line in zip(COLOURS, defaults, strict=True):
         mine = sorted(place for name, place in places.items() if name.startswith(f"route {line} "))
         if not mine:
             continue
         axes.plot(*zip(*mine, strict=True), "-", color=colour, linewidth=1.4, alpha=0.8)
         axes.plot(*zip(*mine, strict=True), ".", color=colour, markersize=5)
-        _marked(axes, places[f"route {defaults[line]}"], found.routers[defaults[line]].figures, colour)
+        _marked(axes, costed[defaults[line]], colour)
         axes.plot([], [], "-D", color=colour, label=f"{line} (diamond: its default)")
     for name, (said, marker) in BASELINES.items():
         axes.plot(*places[name], marker, color="#111827", markersize=12 if marker == "*" else 7)
@@ -52,26 +55,28 @@ def plot(found: Evaluation, lines: Sequence[str], defaults: Mapping[str, str], f
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#eeeeee")
     axes.margins(x=0.1)
+    axes.set_ylim(0.08)
     axes.legend(loc="lower right", frameon=False, fontsize=8.5)
     said = f"{ASSUMPTION[0].upper()}{ASSUMPTION[1:]}; {found.restarts.weak_cost}"
     caption = (
         f"n = {found.n_cost} of {found.n} units (costs known for both models) of {found.n_tasks} tasks. Capable: "
-        f"{found.arms['capable']}; efficient: {found.arms['efficient'].model}, mini-swe-agent. {said}. Bars: 95 % of cost, "
-        "bootstrap over tasks; success over all units, with intervals, is in the table."
+        f"{found.arms['capable']}; efficient: {found.arms['efficient'].model}, mini-swe-agent. {said}. Bars: 95 %, "
+        "bootstrap over tasks. Success over all units is in the table."
     )
-    figure.text(0.02, 0.01, "\n".join(textwrap.wrap(caption, 135)), fontsize=7.5, va="bottom", color="#374151")
-    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    figure.text(0.02, 0.01, "\n".join(textwrap.wrap(caption, 140)), fontsize=7.5, va="bottom", color="#374151")
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
     folder.mkdir(parents=True, exist_ok=True)
     made = [folder / "routers.svg", folder / "routers.png"]
-    for path in made:
-        figure.savefig(path, dpi=130)
-    pyplot.close(figure)
+    # Letters stay letters, and the same figures give the same file.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "routers"}):
+        for path in made:
+            figure.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else None)
     return made
 
 
-def _marked(axes: pyplot.Axes, place: tuple[float, float], figures: Baseline, colour: str) -> None:
-    """A diamond with the interval of its cost."""
-    cost = figures.cost_usd
-    if cost.low is not None and cost.high is not None:
-        axes.plot([cost.low, cost.high], [place[1], place[1]], color=colour, linewidth=0.8, alpha=0.6)
-    axes.plot(*place, "D", color=colour, markersize=8)
+def _marked(axes: Axes, figures: tuple[Interval, Interval], colour: str) -> None:
+    """A diamond with the intervals of cost and success."""
+    (x, left, right), (y, low, high) = (msgspec.structs.astuple(one) for one in figures)
+    axes.plot([left, right], [y, y], color=colour, linewidth=0.9, alpha=0.55)
+    axes.plot([x, x], [low, high], color=colour, linewidth=0.9, alpha=0.55)
+    axes.plot(x, y, "D", color=colour, markersize=8)
