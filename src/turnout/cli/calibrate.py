@@ -44,6 +44,9 @@ def calibrate(
     resamples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples of the bootstrap.")] = 10_000,
     jobs: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0 = one a core.")] = 0,
     keep: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Keep the whole sweep for a report.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at, one file.")
+    ] = None,
     no_write: Annotated[bool, typer.Option("--no-write", help="Write no policy file, even if it is better.")] = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -90,6 +93,11 @@ def calibrate(
     if keep is not None:
         keep.write_bytes(msgspec.json.encode(found))
         output.say(f"wrote {keep}")
+    if report is not None:
+        from turnout.evaluate.report.calibration import html
+
+        report.write_text(html(found), "utf-8")
+        output.say(f"wrote {report}")
     written = _written(loaded, loaded.routes[route], found) if found.result == "better" and not no_write else None
     if as_json:
         output.emit({**msgspec.structs.asdict(found), "policy": None if written is None else str(written)})

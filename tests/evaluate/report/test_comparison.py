@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.evaluate.report.pages import Opened
 from tests.outcomes import row, written
 
@@ -34,17 +35,32 @@ def rows_of(cost: bool = True) -> list[object]:
     ]
 
 
-def test_the_page_loads_nothing(tmp_path: Path) -> None:
-    assert Opened(html(*compared(tmp_path, rows_of()))).reaches_out() == []
+Made = tuple[Evaluation, tuple[Unit, ...], str]
 
 
-def test_every_unit_is_in_the_data_with_the_lines_of_its_runs(tmp_path: Path) -> None:
-    found, units = compared(tmp_path, rows_of())
-    page = Opened(html(found, units))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("comparison")
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> Made:
+    """A comparison, its units and its page."""
+    found, units = compared(folder, rows_of())
+    return found, units, html(found, units)
+
+
+def test_the_page_loads_nothing(made: Made) -> None:
+    assert Opened(made[2]).reaches_out() == []
+
+
+def test_every_unit_is_in_the_data_with_the_lines_of_its_runs(folder: Path, made: Made) -> None:
+    found, _, text = made
+    page = Opened(text)
     assert tuple(page.table("units")["columns"]) == COLUMNS
     rows = page.rows("units")
     assert len(rows) == found.n == 24
-    file = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    file = [json.loads(line) for line in (folder / "o.jsonl").read_text().splitlines()]
     for one in rows:
         for arm, model in (("capable", "big"), ("efficient", "small")):
             source = file[one[f"{arm} line"] - 1]
@@ -56,13 +72,13 @@ def test_every_unit_is_in_the_data_with_the_lines_of_its_runs(tmp_path: Path) ->
     assert abs(sum(best) - (found.oracle.cost_usd.total.value or 0)) < 1e-9
 
 
-def test_the_figures_in_the_page_are_those_of_the_command(tmp_path: Path) -> None:
-    found, units = compared(tmp_path, rows_of())
-    assert Opened(html(found, units)).data["figures"] == json.loads(msgspec.json.encode(found))
+def test_the_figures_in_the_page_are_those_of_the_command(made: Made) -> None:
+    found, _, text = made
+    assert Opened(text).data["figures"] == json.loads(msgspec.json.encode(found))
 
 
-def test_figures_link_to_rows_that_exist(tmp_path: Path) -> None:
-    page = Opened(html(*compared(tmp_path, rows_of())))
+def test_figures_link_to_rows_that_exist(made: Made) -> None:
+    page = Opened(made[2])
     asked = {json.dumps(one) for one in page.asked}
     for where in ({}, {"costed": True}, {"quadrant": "LOSS"}, {"category": "even"}, {"category": EVIL}):
         assert json.dumps(["units", where]) in asked
@@ -70,15 +86,14 @@ def test_figures_link_to_rows_that_exist(tmp_path: Path) -> None:
         assert set(where) <= set(page.table(name)["columns"])
 
 
-def test_texts_of_rows_cannot_break_the_page(tmp_path: Path) -> None:
-    text = html(*compared(tmp_path, rows_of()))
+def test_texts_of_rows_cannot_break_the_page(made: Made) -> None:
+    text = made[2]
     assert EVIL not in text
     assert text.count("<script") == 2
 
 
-def test_the_first_screen_says_the_verdict_before_any_table(tmp_path: Path) -> None:
-    found, units = compared(tmp_path, rows_of())
-    text = html(found, units)
+def test_the_first_screen_says_the_verdict_before_any_table(made: Made) -> None:
+    found, _, text = made
     verdict = text.index(found.verdict.replace("'", "&#x27;"))
     assert verdict < text.index("<svg") < text.index("<table")
     for name, said in found.definitions.items():
@@ -91,6 +106,6 @@ def test_without_costs_the_page_says_so(tmp_path: Path) -> None:
     assert "No costs, no waterfall" in text
 
 
-def test_the_same_comparison_gives_the_same_page(tmp_path: Path) -> None:
-    found, units = compared(tmp_path, rows_of())
-    assert html(found, units) == html(found, units)
+def test_the_same_comparison_gives_the_same_page(made: Made) -> None:
+    found, units, text = made
+    assert html(found, units) == text

@@ -10,13 +10,14 @@ from turnout.evaluate.arms import Arm
 from turnout.evaluate.baselines import Played, is_costed
 from turnout.evaluate.calibration.figures import Figures, UpperBounds, baselines, played_by, side
 from turnout.evaluate.calibration.reliability import highest_score, reliability
-from turnout.evaluate.calibration.result import Calibration, Constraint, Data, Point
+from turnout.evaluate.calibration.result import Calibration, Constraint, Data, Point, Tried
 from turnout.evaluate.calibration.settings import Settings, changed, settings_of
 from turnout.evaluate.calibration.sides import Split, TooLittle, require_enough, split
 from turnout.evaluate.calibration.sweep import Moves, moves
 from turnout.evaluate.calibration.words import judgement, notes
 from turnout.evaluate.outcomes import Read
 from turnout.evaluate.pairing import Unit, pair
+from turnout.evaluate.quadrants import quadrant
 from turnout.evaluate.restart import sweep as restarts
 from turnout.evaluate.statistics import RESAMPLES
 from turnout.evaluate.switching import ASSUMPTION, inside, name_of
@@ -179,9 +180,36 @@ def _judged(
         assumption=f"{ASSUMPTION}; {restarts(units).weak_cost}",
         method=METHOD,
         notes=(),
+        units=_tried(units, swept, chosen, parts, dict(zip((id(unit) for unit in on), scores, strict=True))),
     )
     result, verdict = judgement(found, None if chosen is None else swept.points[chosen])
     return msgspec.structs.replace(found, result=result, verdict=verdict, notes=notes(found))
+
+
+def _tried(
+    units: Sequence[Unit], swept: Swept, chosen: int | None, parts: Split, scores: Mapping[int, float | None]
+) -> tuple[Tried, ...]:
+    """The units as they were calibrated on. `scores`: by the identity of a unit."""
+    held_out = set(parts.held_out)
+    return tuple(
+        Tried(
+            task=unit.task,
+            trial=unit.trial,
+            category=unit.category,
+            side="held_out" if unit.task in held_out else "train",
+            quadrant=quadrant(unit),
+            capable_line=unit.capable.line,
+            capable_success=unit.capable.success,
+            capable_usd=unit.capable.cost_usd,
+            efficient_line=unit.efficient.line,
+            efficient_success=unit.efficient.success,
+            efficient_usd=unit.efficient.cost_usd,
+            score=scores.get(id(unit)),
+            in_force=swept.moves[0][n],
+            chosen=None if chosen is None else swept.moves[chosen][n],
+        )
+        for n, unit in enumerate(units)
+    )
 
 
 def _data(units: Sequence[Unit], read: Read, runs: Trajectories, asked: Asked) -> Data:

@@ -9,6 +9,7 @@ from turnout.evaluate.calibration.figures import Difference, Judged, Side
 from turnout.evaluate.calibration.reliability import Bin
 from turnout.evaluate.calibration.settings import Settings
 from turnout.evaluate.calibration.sides import Split
+from turnout.evaluate.quadrants import Quadrant
 
 Bound: TypeAlias = Literal["estimate", "upper end"]
 Result: TypeAlias = Literal["better", "not better", "none allowed"]
@@ -50,13 +51,35 @@ class Point(Struct, frozen=True):
     in_force: bool = False
 
 
+class Tried(Struct, frozen=True):
+    """A unit, so that every figure can be made again. Lines are those of the outcomes. `score`: the highest that the chosen
+    router gives in the efficient run (held out only; None where it gives none). `in_force`, `chosen`: after how many replies of
+    that run these settings move to the capable model, None = never."""
+
+    task: str
+    trial: str
+    category: str
+    side: Literal["train", "held_out"]
+    quadrant: Quadrant
+    capable_line: int
+    capable_success: bool
+    capable_usd: float | None
+    efficient_line: int
+    efficient_success: bool
+    efficient_usd: float | None
+    score: float | None
+    in_force: int | None
+    chosen: int | None
+
+
 class Calibration(Struct, frozen=True):
     """A sweep, a choice and its judgement.
 
     `settings`: those that are swept, as `in_force` and as `chosen` (None where no point is allowed). `points`: all that were
     tried, `refused` those that the router does not take. `train`, `held_out`: ways of choosing by name: `chosen`, `in_force`,
     `capable`, `efficient`, `random_mix` (costs what `chosen` does), `oracle`. `against`: chosen less each of them, held out.
-    `reliability`: of the chosen router's score, held out. `holds`: the constraint on the held-out tasks, by the estimate.
+    `units`: all that was calibrated on. `reliability`: of the chosen router's score, held out. `holds`: the constraint on
+    the held-out tasks, by the estimate.
     """
 
     verdict: str
@@ -78,3 +101,4 @@ class Calibration(Struct, frozen=True):
     assumption: str
     method: str
     notes: tuple[str, ...]
+    units: tuple[Tried, ...]

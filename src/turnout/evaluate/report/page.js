@@ -28,7 +28,7 @@ function draw() {
     const line = shown.insertRow();
     for (const value of row) line.insertCell().textContent = text(value);
   }
-  const having = Object.entries(where).map(([name, value]) => name + (value === "> 0" ? " " : " = ") + text(value)).join(", ");
+  const having = Object.entries(where).map(([name, value]) => name + (value === "> 0" ? " " : " = ") + (value === null ? "none" : text(value))).join(", ");
   byId("shown").textContent = rows.length + " of " + table.rows.length + " rows" + (having ? ", " + having : "") + ". "
     + table.said + " From " + table.source + "; all of them: " + table.digest + ", over " + table.key.join(" ") + ".";
   byId("more").hidden = rows.length <= limit;

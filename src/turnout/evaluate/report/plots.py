@@ -42,7 +42,7 @@ def frontier_plot(found: Evaluation) -> str:
     """Success against cost per unit, with the line of random mixes and the frontier; "" without costs."""
     if found.frontier is None:
         return ""
-    figure, axes = _blank(7.2, 4.2)
+    figure, axes = blank(7.2, 4.2)
     (cheap, low), (dear, high) = found.frontier.mix
     axes.plot(
         [cheap, dear], [low, high], "--", color=COLOURS["random_mix"], linewidth=1, label="random mixes", zorder=1
@@ -76,7 +76,7 @@ def frontier_plot(found: Evaluation) -> str:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %"))
     axes.margins(x=0.08, y=0.12)
     axes.legend(loc="best", frameon=False, fontsize=8)
-    return _svg(figure, "frontier")
+    return svg(figure, "frontier")
 
 
 def waterfall_plot(found: Evaluation) -> str:
@@ -86,7 +86,7 @@ def waterfall_plot(found: Evaluation) -> str:
         return ""
     end = "routed" if "routed" in found.spent_usd else "oracle"
     start, stop = found.spent_usd["capable"], found.spent_usd[end]
-    figure, axes = _blank(7.2, 3.4)
+    figure, axes = blank(7.2, 3.4)
     level = sum(start.values())
     bars: list[tuple[str, float, float, str]] = [(ARMS["capable"], 0.0, level, COLOURS["capable"])]
     for name in QUADRANTS:
@@ -105,14 +105,14 @@ def waterfall_plot(found: Evaluation) -> str:
     axes.set_xticks(range(len(bars)), [name for name, *_ in bars], fontsize=9)
     axes.set_ylabel(f"USD, {found.n_cost} units")
     axes.margins(y=0.12)
-    return _svg(figure, "waterfall")
+    return svg(figure, "waterfall")
 
 
 def spending_plot(found: Spending) -> str:
     """What turns cost, part after part, beside what one target alone would have cost; "" where nothing was spent."""
     if not found.known_usd:
         return ""
-    figure, axes = _blank(7.2, 3.8)
+    figure, axes = blank(7.2, 3.8)
     level = 0.0
     bars: list[tuple[str, float, float, str]] = []
     for part in found.parts:
@@ -130,7 +130,7 @@ def spending_plot(found: Spending) -> str:
     axes.set_xticks(range(len(bars)), [name for name, *_ in bars], fontsize=8, rotation=20 if len(bars) > 6 else 0)
     axes.set_ylabel("USD")
     axes.margins(y=0.12)
-    return _svg(figure, "spending")
+    return svg(figure, "spending")
 
 
 def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
@@ -142,7 +142,7 @@ def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
         "oracle": [oracle(unit).cost_usd for unit in costed],
         "routed": [unit.routed.cost_usd for unit in costed if unit.routed is not None],
     }
-    figure, axes = _blank(7.2, 3.4)
+    figure, axes = blank(7.2, 3.4)
     drawn = 0
     for name, values in costs.items():
         known = sorted((value for value in values if value), reverse=True)
@@ -158,10 +158,11 @@ def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
     axes.set_ylabel(f"share of {len(costed)} units that cost as much")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.2%}" if share < 0.01 else f"{share:.0%}"))
     axes.legend(frameon=False, fontsize=8)
-    return _svg(figure, "tails")
+    return svg(figure, "tails")
 
 
-def _blank(width: float, height: float) -> tuple[Figure, Axes]:
+def blank(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty plot, size in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
@@ -170,7 +171,7 @@ def _blank(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _svg(figure: Figure, salt: str) -> str:
+def svg(figure: Figure, salt: str) -> str:
     """The figure as an `svg` element; the same figure gives the same text."""
     text = io.StringIO()
     # Letters stay letters (smaller, searchable), and ids differ between the plots of a page.
