@@ -140,7 +140,8 @@ def scripts(folder: Path) -> None:
 
 
 class Agent:
-    """One client at a time: sessions of several turns, each on one route in one dialect. `sent`: turns."""
+    """One client at a time: sessions of several turns, each on one route in one dialect. `sent`: turns. `gone`: it hung up on the
+    last one, which ends the session: what a turn remembers that overlaps the next one is a matter of chance."""
 
     def __init__(self, gateway: Running, number: int, turns: int, names: tuple[str, ...] = NAMES) -> None:
         self.gateway = gateway
@@ -149,6 +150,7 @@ class Agent:
         self.names = names
         self.dice = random.Random(number)
         self.sent = 0
+        self.gone = False
 
     def run(self) -> None:
         """Send all turns."""
@@ -160,21 +162,23 @@ class Agent:
 
     def stuck(self) -> None:
         """A session whose tests go on failing, so that two votes in a row are sure."""
-        said = Said("chat")
+        said = Said("chat", f"stuck-{self.number}")
         for _ in range(4):
             said.work(RESULTS[0])
             self.turn("escalating", said, {"x-turnout-session": f"stuck-{self.number}"})
 
     def session(self, name: str, route: str) -> None:
         dialect = self.dice.choice(tuple(PATHS))
-        said = Said(dialect)
+        said = Said(dialect, name)
         headers = self.headers(name, route)
         before = ""
         for step in range(self.dice.randint(2, 9)):
             draw = self.dice.random()
             before = self.turn(route, said, headers, before if dialect == "responses" and draw < 0.3 else "")
-            if draw < 0.1:
+            if draw < 0.1 and not self.gone:
                 self.turn(route, said, headers)  # sent again
+            if self.gone:
+                return
             if draw > 0.9 and step > 1:
                 said.back()
             word = self.dice.choice(("", "", "", "", "", "", "", "", "refuse", "refuse", "cut", "cut", "wait"))
@@ -202,12 +206,14 @@ class Agent:
         if self.dice.random() < 0.02:
             body[said.key] = "?" if said.dialect != "responses" else 17
         self.sent += 1
+        self.gone = False
         connection = http.client.HTTPConnection(self.gateway.url.removeprefix("http://"), timeout=30)
         connection.request(
             "POST", PATHS[said.dialect], json.dumps(body), {"content-type": "application/json", **headers}
         )
         try:
             if self.dice.random() < (0.8 if said.slow else 0.03):
+                self.gone = True
                 threading.Event().wait(self.dice.random() * 0.05)
                 return ""
             response = connection.getresponse()
@@ -223,10 +229,10 @@ class Agent:
 class Said:
     """A conversation in one dialect. `new`: where what was said after the last turn begins."""
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, name: str) -> None:
         self.dialect = dialect
         self.key = "input" if dialect == "responses" else "messages"
-        self.items: list[JSON] = [{"role": "user", "content": "make the tests pass"}]
+        self.items: list[JSON] = [{"role": "user", "content": f"make the tests of {name} pass"}]
         self.calls = 0
         self.new = 0
 

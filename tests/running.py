@@ -60,6 +60,12 @@ class Running:
             time.sleep(0.005)
         return self.turns()
 
+    def beside(self) -> None:
+        """Wait until shadows have seen all turns that are over, and the ledger has what they decided."""
+        until = time.monotonic() + 10
+        while self.gateway.shadows.waiting and time.monotonic() < until:
+            time.sleep(0.01)
+
     def tasks(self) -> int:
         """How many tasks the gateway's loop has."""
         return asyncio.run_coroutine_threadsafe(_tasks(), self.loop).result(5)

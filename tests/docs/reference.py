@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from turnout.gateway.config import LedgerConfig, Server, SessionsConfig, Tenant
 from turnout.gateway.promoted import PoliciesConfig
 from turnout.gateway.routes import RouteKeys
+from turnout.gateway.shadow.tables import ShadowKeys
 from turnout.routing import Router, RouterConfig
 from turnout.routing.canary.watching import Watching
 from turnout.routing.composite import Member
@@ -32,6 +33,7 @@ TABLES: tuple[tuple[str, type[Struct]], ...] = (
     ("[routes.NAME.watching], canary", Watching),
     ("[routes.NAME.judging]", Judging),
     ("[routes.NAME.transcript]", Excerpt),
+    ("[shadows.NAME]", ShadowKeys),
     ("[server]", Server),
     ("[server.tenants.NAME]", Tenant),
     ("[ledger]", LedgerConfig),

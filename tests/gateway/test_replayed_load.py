@@ -11,18 +11,37 @@ from tests.running import Running, running
 from turnout.evaluate.replay import differences
 from turnout.evaluate.replaying import Candidate, Replayed, Replaying
 from turnout.gateway.facts import facts
+from turnout.ledger.reading import TurnFilter
+from turnout.ledger.shadows import ShadowFigures
 from turnout.ledger.store import Ledger
 
 CLIENTS, TURNS = 6, 90
+SHADOWS = "".join(f'[shadows.same-{name}]\nroute = "{name}"\nas = "{name}"\n' for name in NAMES)
+SHADOWS += """
+[shadows.cautious]
+route = "staged"
+type = "stage"
+efficient = "small"
+capable = "large"
+threshold = 0.8
+hold = 3
+[shadows.escalation-as-stage]
+route = "escalating"
+as = "staged"
+[shadows.stage-as-escalation]
+route = "staged"
+as = "escalating"
+"""
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, int]]:
     folder: Path = tmp_path_factory.mktemp("mixed")
     scripts(folder)
-    with running(UPSTREAMS + ROUTES, folder, capture="full") as gateway:
+    with running(UPSTREAMS + ROUTES + SHADOWS, folder, capture="full") as gateway:
         sent = load(gateway, CLIENTS, TURNS)
         gateway.settled()
+        gateway.beside()
         yield gateway, sent
 
 
@@ -103,3 +122,54 @@ def test_the_routers_own_memory_leads_to_the_same_decisions(served: tuple[Runnin
     # the turn goes on with.
     assert len(other) < 0.05 * len(turns)
     assert all(turn.reason != "call" for turn in turns)
+
+
+def told(gateway: Running) -> dict[str, ShadowFigures]:
+    """How each shadow did."""
+    ledger = Ledger.read(gateway.ledger_url)
+    try:
+        return {one.shadow: one for one in ledger.shadow_figures()}
+    finally:
+        ledger.close()
+
+
+def test_a_shadow_that_is_the_live_router_agrees_on_every_turn(served: tuple[Running, int]) -> None:
+    gateway, _ = served
+    decided = Counter(turn.record.route for turn in replayed(gateway) if turn.record.why is not None)
+    for name in NAMES:
+        found = told(gateway)[f"same-{name}"]
+        assert found.turns == decided[name]
+        assert (found.agreed, found.decided, found.unsupported) == (found.turns, found.turns, {}), name
+        assert found.usd == pytest.approx(found.live_usd, rel=1e-9)
+        assert found.policy == gateway.gateway.config.routes[name].policy
+    assert sum(counts.faults + counts.dropped + counts.unwritten for counts in gateway.gateway.shadows.counts()) == 0
+
+
+@pytest.mark.parametrize("name", ["cautious", "escalation-as-stage"])
+def test_a_replay_of_a_shadow_is_what_it_decided_live(served: tuple[Running, int], name: str) -> None:
+    gateway, _ = served
+    shadow = gateway.gateway.config.shadows[name]
+    chosen = Candidate(name, shadow.by.router, "another", shadow.by.fault)
+    ledger = Ledger.read(gateway.ledger_url)
+    try:
+        live = {turn: (target, reason) for turn, target, reason in ledger.shadow_turns(name)}
+        replaying = Replaying(lambda _: chosen, facts(gateway.gateway.config), ledger.request)
+        with ledger.whole_lanes(TurnFilter(route=shadow.route)) as turns:
+            again = list(replaying.turns(record for record, _ in turns))
+    finally:
+        ledger.close()
+    assert len(live) > 20
+    both = [turn for turn in again if turn.record.id in live and turn.decision is not None]
+    assert len(both) == len(live)
+    same = sum(str(turn.decision.target) == live[turn.record.id][0] for turn in both if turn.decision)
+    # A response continued by its id may go on from another turn than the ledger tells.
+    assert same >= 0.97 * len(both)
+
+
+def test_what_was_not_asked_live_is_not_asked_beside(served: tuple[Running, int]) -> None:
+    gateway, _ = served
+    found = told(gateway)["stage-as-escalation"]
+    assert found.unsupported["call"] > 0
+    assert found.decided + sum(found.unsupported.values()) == found.turns
+    live = [turn for turn in gateway.turns() if turn.route == "staged"]
+    assert all(call.purpose == "answer" for turn in live for call in turn.calls)

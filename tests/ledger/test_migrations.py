@@ -46,7 +46,7 @@ def test_a_migrated_database_equals_a_new_one(tmp_path: object) -> None:
                     sorted(((i["name"], i["column_names"]) for i in inspector.get_indexes(table)), key=str),
                     inspector.get_unique_constraints(table)[0]["column_names"] if table == "turns" else None,
                 )
-                for table in ("turns", "messages", "outcomes", "imports", "canaries", "canary_watches")
+                for table in ("turns", "messages", "outcomes", "imports", "canaries", "canary_watches", "shadows")
             }
         )
         engine.dispose()
@@ -57,7 +57,7 @@ def test_an_old_schema_is_migrated_on_opening(url: str) -> None:
     migrate.upgrade(url)
     engine = database.connect(database.parse(url))
     with engine.begin() as connection:  # a database whose migrations never ran
-        for table in ("turns", "messages", "outcomes", "imports", "canaries", "canary_watches"):
+        for table in ("turns", "messages", "outcomes", "imports", "canaries", "canary_watches", "shadows"):
             connection.execute(sa.text(f"DROP TABLE {table}"))
         connection.execute(sa.text("UPDATE alembic_version SET version_num = 'before'"))
         connection.execute(sa.text("DELETE FROM alembic_version"))

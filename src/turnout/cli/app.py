@@ -29,6 +29,7 @@ from turnout.cli import (
     review,
     route,
     serve,
+    shadow,
     trial,
     turns,
     why,
@@ -67,6 +68,7 @@ app.command("calibrate")(calibrate.calibrate)
 app.command("review")(review.review)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
+app.add_typer(shadow.app, name="shadow")
 app.add_typer(peers.app, name="peers")
 
 

@@ -1,13 +1,11 @@
 """What a router would remember of a lane, folded from its own decisions, turn after turn of a ledger."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
-
-import msgspec
+from typing import TypeAlias
 
 from turnout.ledger.trace import TurnRecord
 from turnout.routing.core import Decision, State
-from turnout.sessions.store import folded, state_class
+from turnout.sessions.store import folded, revived
 from turnout.signals import Signals
 
 KEPT_AT_MOST = 32
@@ -39,6 +37,11 @@ class Recollection:
         self._base: States | Callable[[], States] = {}
         self._since: int | None = None
 
+    @property
+    def fresh(self) -> bool:
+        """Whether no turn of the lane was seen yet."""
+        return not self._kept and self._since is None
+
     def before(self, signals: Signals) -> States:
         """The states that a turn with these signals reads."""
         since = (signals.since_compaction or 0) if signals.compacted else None
@@ -64,13 +67,3 @@ class Recollection:
 def as_recorded(record: TurnRecord, decision: Decision) -> Callable[[], States]:
     """The lane's states after a turn of the router's own, made when they are wanted."""
     return lambda: folded(revived(record.memory), decision.remember)
-
-
-def revived(memory: Mapping[str, Any]) -> dict[str, State]:
-    """States as a record holds them. Those of a class that is not known are left out."""
-    states: dict[str, State] = {}
-    for key, value in memory.items():
-        kind = state_class(key.rsplit("/", 1)[-1])
-        if kind is not None:
-            states[key] = value if isinstance(value, kind) else msgspec.convert(value, kind)
-    return states

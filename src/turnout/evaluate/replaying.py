@@ -11,15 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from turnout.errors import Missing, TapeMiss
-from turnout.evaluate.recollection import Recollection, as_recorded
+from turnout.evaluate.recollection import Recollection, States, as_recorded
 from turnout.evaluate.replay import differences, turn_of
 from turnout.ledger.answered import answered, aside_of, aside_usd, decided_target
 from turnout.ledger.trace import TurnRecord
-from turnout.routing.beside import Beside, Flip, beside, changed, events_of, memory_of, side, weighed
+from turnout.routing.beside import Beside, Flip, beside, changed, events_of, memory_of, seeded, side, weighed
 from turnout.routing.core import Decision, Router, TargetFacts, TargetName
 from turnout.routing.spending import Answered, Price, Spending, charged, priced
 from turnout.routing.tape import Tape, played
-from turnout.sessions.store import folded
+from turnout.sessions.store import folded, revived
 
 Reason: TypeAlias = Missing | Literal["refused", "unfinished", "route"]
 REASONS: Mapping[Reason, str] = {
@@ -88,6 +88,13 @@ class _Lane:
         self.memory = Recollection()
         self.spending = Spending()
 
+    def before(self, record: TurnRecord) -> States:
+        """What is remembered by now. A lane that was under way when the ledger begins is taken over as it stood."""
+        assert record.signals is not None  # else it is undecidable
+        if self.memory.fresh and record.memory:
+            return revived(seeded(record.memory))
+        return self.memory.before(record.signals)
+
 
 class Replaying:
     """Decides turns again.
@@ -127,7 +134,7 @@ class Replaying:
         signals = record.signals
         assert signals is not None  # else it is undecidable
         identified = record.rung != "none"
-        states = lane.memory.before(signals) if identified and not own else {}
+        states = lane.before(record) if identified and not own else {}
         memory = record.memory if own or not identified else memory_of(states, record.memory)
         tape = Tape(record.asked)
         try:

@@ -97,7 +97,8 @@ class _Checks:
             self.tables.note(path, str(error))
 
     def _targets(self) -> None:
-        used = {name for route in self.config.routes.values() for name in (*route.targets, route.falls_to)}
+        routes = [*self.config.routes.values(), *(shadow.by for shadow in self.config.shadows.values())]
+        used = {name for route in routes for name in (*route.targets, route.falls_to)}
         seen: dict[bytes, str] = {}
         for name, target in self.config.targets.items():
             path = ("targets", name)

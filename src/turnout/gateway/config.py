@@ -20,6 +20,7 @@ from turnout.gateway import lines
 from turnout.gateway.nested import nested
 from turnout.gateway.promoted import Declared, PoliciesConfig, Promoted
 from turnout.gateway.routes import Route, canonical, policy_of, read_route
+from turnout.gateway.shadow.tables import Shadow, ShadowTables, shown
 from turnout.gateway.tables import WRONG, Finding, Tables, nearest
 from turnout.policies.identity import digest
 from turnout.routing import Canary, RouterConfig, TargetName
@@ -105,6 +106,7 @@ class Config(Struct, frozen=True):
     sessions: SessionsConfig = SessionsConfig()
     signals: Additions = Additions()
     policies: PoliciesConfig = PoliciesConfig()
+    shadows: dict[str, Shadow] = {}
     file: str = ""
     digest: str = ""
 
@@ -215,6 +217,7 @@ def effective(config: Config) -> dict[str, Any]:
         "sessions": msgspec.to_builtins(config.sessions),
         "signals": msgspec.to_builtins(config.signals),
         "policies": msgspec.to_builtins(config.policies),
+        **({"shadows": {name: shown(shadow) for name, shadow in config.shadows.items()}} if config.shadows else {}),
     }
     for upstream in tree["upstreams"].values():
         upstream["headers"] = dict.fromkeys(upstream["headers"], "***")
@@ -233,7 +236,7 @@ class _Reading:
         self.promoted = promoted
 
     def config(self) -> Config:
-        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals", "policies")
+        known = ("upstreams", "targets", "routes", "server", "ledger", "sessions", "signals", "policies", "shadows")
         for key in self.document:
             if key not in known:
                 self.tables.note((key,), f"unknown table `{key}`", nearest(key, known, "known tables"))
@@ -241,7 +244,9 @@ class _Reading:
         targets = self._targets()
         signals = self._single("signals", Additions)
         policies = self._single("policies", PoliciesConfig)
-        routes = self._routes(Declared(upstreams, targets, signals), policies)
+        declared = Declared(upstreams, targets, signals)
+        routes = self._routes(declared, policies)
+        folder = Path(self.tables.file).parent / policies.folder
         config = Config(
             upstreams=upstreams,
             targets=targets,
@@ -251,6 +256,7 @@ class _Reading:
             sessions=self._single("sessions", SessionsConfig),
             signals=signals,
             policies=policies,
+            shadows=ShadowTables(self.tables, routes, declared, folder).read(self.document),
             file=self.tables.file,
         )
         if any(finding.severity == "error" for finding in self.tables.findings):

@@ -121,6 +121,7 @@ class Live:
         # From here to the end nothing waits: a turn is served by the one or the other.
         self.gateway = before.reopened(config, opened)
         self.gateway.canaries.start()
+        self.gateway.shadows.follow(config)
         self._seen = await asyncio.to_thread(stamp, config) if config.policies != before.config.policies else self._seen
         if config != before.config:
             self._say(f"turnout: reloaded {config.file}: {'; '.join(changes(before.config, config))}")
@@ -147,4 +148,8 @@ def changes(before: Config, after: Config) -> list[str]:
         elif old.policy != route.policy:
             said.append(f"route {name} is decided by {route.policy}, before by {old.policy}")
     said += [f"route {name} is no more" for name in before.routes if name not in after.routes]
+    for name, shadow in after.shadows.items():
+        if before.shadows.get(name) != shadow:
+            said.append(f"shadow {name} decides by {shadow.by.policy} beside route {shadow.route}")
+    said += [f"shadow {name} is no more" for name in before.shadows if name not in after.shadows]
     return said or ["no route decides otherwise"]

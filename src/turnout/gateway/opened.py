@@ -24,6 +24,7 @@ from turnout.gateway.config import Config, secret
 from turnout.gateway.judges import Judges, judges_of
 from turnout.gateway.once import Once
 from turnout.gateway.routes import Route
+from turnout.gateway.shadow.host import Shadows
 from turnout.ledger.metrics import Metrics
 from turnout.ledger.otel import exporter
 from turnout.ledger.store import Ledger
@@ -108,7 +109,10 @@ class Gateway:
         self.sessions = sessions
         self.responses = responses
         self.canaries = Canaries(config, ledger, self.internal_error)
-        self.metrics = Metrics(ledger.health, sessions.trouble, lambda: sessions.reachable, self.canaries.counts)
+        self.shadows = Shadows(config, ledger, sessions, self.internal_error)
+        self.metrics = Metrics(
+            ledger.health, sessions.trouble, lambda: sessions.reachable, self.canaries.counts, self.shadows.counts
+        )
         self.exporter = exporter()
         self.once = Once()
         self.attendant = Attendant(config.server.keepalive_after_s)
@@ -167,12 +171,14 @@ class Gateway:
         self.loop = asyncio.get_running_loop()
         self.attendant.start()
         self.canaries.start()
+        self.shadows.start()
 
     async def close(self) -> None:
         """Flush and close everything; running turns are over by now."""
         self.closing = True
         await self.attendant.stop()
         await self.canaries.close()
+        await self.shadows.close()
         await self.models.close()
         await self.judges.models.close()
         await self.sessions.close()

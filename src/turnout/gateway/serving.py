@@ -25,6 +25,7 @@ from turnout.gateway.playing import play_answer
 from turnout.gateway.receiving import ClientGone, read_body
 from turnout.gateway.recording import recorded
 from turnout.gateway.routes import Route
+from turnout.gateway.shadow.host import Over
 from turnout.gateway.warmth import warmed
 from turnout.ledger.trace import Ended
 from turnout.routing.asked import Asked, asked
@@ -62,6 +63,7 @@ class Serving:
     once one was asked for. `watched`: what its prompt cache holds is worth knowing, and `cache` is what has become known.
     `begun`: the writer that has told the client that an answer begins, and the id it told. `overruled`: the explanation that
     replaces the router's when another target than its choice served.
+    `shadowed`: the turn as its router saw it, where shadows are to see it too.
     `entered`: the calls it makes that no concurrent turn of its lane may make.
     """
 
@@ -75,6 +77,7 @@ class Serving:
     conversation: Conversation | None = None
     sources: tuple[StoredResponse, ...] = ()
     loaded = Loaded()
+    shadowed: Turn | None = None
     decision: Decision | None = None
     decided_s = 0.0
     asked: tuple[Asked, ...] = ()
@@ -151,7 +154,11 @@ class Serving:
             self.outlet.release()
             for key in self.entered:
                 self.gateway.once.leave(key, time.monotonic(), self.committed)
-            self.gateway.finished(recorded(self))
+            record = recorded(self)
+            self.gateway.finished(record)
+            if self.shadowed is not None and self.decision is not None:
+                over = Over(self.shadowed, record, self.decision, self.asked, len(self.body))
+                self.gateway.shadows.offer(over)
 
     async def _turn(self) -> None:
         gateway = self.gateway
@@ -185,6 +192,8 @@ class Serving:
         if gateway.keeps_bodies:
             self.cooling = tuple(name for name, facts in turn.targets.items() if not facts.healthy)
             self.stopped = tuple(sorted(turn.stopped))
+        if route.name in gateway.shadows.by_route:
+            self.shadowed = turn
         decision = self.decision = await self._decide(route, turn, request)
         self.decided_s = time.monotonic() - self.began
         if isinstance(decision, Answer):
@@ -211,7 +220,7 @@ class Serving:
                     self._makes_alone,
                     route.name,
                     partial(note_for, self) if route.handover_note else None,
-                    self._asked if self.gateway.keeps_bodies else None,
+                    self._asked if self.gateway.keeps_bodies or self.shadowed is not None else None,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})

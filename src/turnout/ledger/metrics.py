@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from turnout.ledger.rows import gap
+from turnout.ledger.shadows import ShadowTurn
 from turnout.ledger.trace import TurnRecord
 from turnout.ledger.writer import Health
 from turnout.routing.warmth import CacheUse
@@ -43,6 +44,34 @@ class Reloads(Struct):
     failed: int = 0
     error: str = ""
     failed_at: float | None = None
+
+
+class ShadowCounts(Struct):
+    """Numbers of one shadow, counted as they come: turns by what came of them, those dropped by a full queue, decisions that the
+    ledger did not take, faults of the shadow's own; and what turns are reckoned to cost, USD, where both ways are known."""
+
+    name: str
+    route: str
+    agreed: int = 0
+    flipped: int = 0
+    unsupported: int = 0
+    dropped: int = 0
+    unwritten: int = 0
+    faults: int = 0
+    live_usd: float = 0.0
+    usd: float = 0.0
+
+    def add(self, found: ShadowTurn) -> None:
+        """A turn that the shadow saw."""
+        if not found.target:
+            self.unsupported += 1
+        elif found.flip is None:
+            self.agreed += 1
+        else:
+            self.flipped += 1
+        if found.live_usd is not None and found.usd is not None:
+            self.live_usd += found.live_usd
+            self.usd += found.usd
 
 
 class _Histogram:
@@ -79,7 +108,7 @@ class Metrics(Collector):
 
     `in_flight`: requests being served, kept by the gateway. `health`: how the ledger is doing, asked when scraped. `sessions`:
     what went wrong with the session store, by operation and kind; the store counts in it. `reachable`: whether it answers.
-    `canaries`: asked when scraped. `reloads`: of the configuration, kept by whoever reloads it.
+    `canaries`, `shadows`: asked when scraped. `reloads`: of the configuration, kept by whoever reloads it.
     """
 
     def __init__(
@@ -88,7 +117,9 @@ class Metrics(Collector):
         sessions: Mapping[Labels, float] | None = None,
         reachable: Callable[[], bool] | None = None,
         canaries: Callable[[], Iterable[CanaryCounts]] | None = None,
+        shadows: Callable[[], Iterable[ShadowCounts]] | None = None,
     ) -> None:
+        self._shadows = shadows
         self._canaries = canaries
         self.in_flight = 0
         self.reloads = Reloads(time.time())
@@ -201,6 +232,8 @@ class Metrics(Collector):
         yield from _reloaded(self.reloads)
         if self._canaries is not None:
             yield from _watched(list(self._canaries()))
+        if self._shadows is not None:
+            yield from _beside(list(self._shadows()))
         if self._health is not None:
             yield from _ledger(self._health())
 
@@ -261,6 +294,20 @@ def _reloaded(reloads: Reloads) -> Iterator[Metric]:
     yield _counter("reloads", "Times that the configuration was read anew, by result.", ("result",), results)
     about = "1 while what is served is what was last read; 0 = it was refused, and the configuration before is served."
     yield GaugeMetricFamily("turnout_reload_ok", about, value=float(not reloads.error))
+
+
+def _beside(shadows: list[ShadowCounts]) -> Iterator[Metric]:
+    if not shadows:
+        return
+    of = ("route", "shadow")
+    ends = ("agreed", "flipped", "unsupported", "dropped", "faults", "unwritten")
+    turns: dict[Labels, float] = {(s.route, s.name, end): getattr(s, end) for s in shadows for end in ends}
+    yield _counter("shadow_turns", "Turns that shadows saw, by what came of them.", (*of, "result"), turns)
+    spent: dict[Labels, float] = {}
+    for one in shadows:
+        spent[one.route, one.name, "live"], spent[one.route, one.name, "shadow"] = one.live_usd, one.usd
+    about = "Predicted cost of the turns, the way they went and by the shadow's decisions."
+    yield _counter("shadow_predicted_usd", about, (*of, "way"), spent)
 
 
 def _ledger(health: Health) -> Iterator[Metric]:

@@ -5,7 +5,7 @@ Migrations in `migrations/` build the same tables; a test compares the two.
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-REVISION = "0004"
+REVISION = "0005"
 """The schema this code reads and writes: the newest migration."""
 
 metadata = MetaData()
@@ -118,6 +118,31 @@ canary_watches = Table(
     Column("turns", BigInteger, nullable=False),
     Column("outcomes", BigInteger, nullable=False),
     Column("state", LargeBinary, nullable=False),
+)
+
+shadows = Table(
+    "shadows",
+    metadata,
+    # What each shadow decided beside a turn: another target than was chosen where there is a `flip`, none where `agrees` is NULL.
+    Column("seq", _serial, primary_key=True, autoincrement=True),
+    Column("turn", String, nullable=False),
+    Column("shadow", String, nullable=False),
+    Column("policy", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("route", String, nullable=False),
+    Column("tenant", String, nullable=False),
+    Column("session", String, nullable=False),
+    Column("was", String, nullable=False),
+    Column("target", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("agrees", Boolean),
+    # What the turn's answer and the calls made to decide are reckoned to cost on both ways; NULL = not known.
+    Column("live_usd", Float),
+    Column("usd", Float),
+    Column("flip", Text),
+    Index("shadows_turn", "turn", "shadow", unique=True),
+    Index("shadows_at", "shadow", "at"),
 )
 
 version = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))

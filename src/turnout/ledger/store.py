@@ -14,15 +14,17 @@ from sqlalchemy.engine.url import URL
 from sqlalchemy.exc import DBAPIError
 
 from turnout.errors import ConfigError
-from turnout.ledger import canaries, database, reading
+from turnout.ledger import canaries, database, reading, shadows
 from turnout.ledger.canaries import Batch, Checkpoint, Place, Stop
 from turnout.ledger.importing import Importing
 from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.reading import By, Page, Stats, TurnFilter
 from turnout.ledger.rows import Capture
+from turnout.ledger.shadows import ShadowFigures, ShadowTurn
 from turnout.ledger.spill import Spill
 from turnout.ledger.trace import TurnRecord
 from turnout.ledger.writer import Health, Writer
+from turnout.routing.beside import Flip
 
 FRESH_WITHIN_S = 2.0
 """How long a read waits for turns that are on their way to the database."""
@@ -157,6 +159,26 @@ class Ledger:
         """All canaries that were stopped, oldest first."""
         with self._lock, self._engine.connect() as connection:
             return canaries.stops(connection)
+
+    def add_shadows(self, found: Sequence[ShadowTurn]) -> None:
+        """Keep what shadows decided; durable on return, and once for each turn and shadow. Raises what the database does."""
+        with self._lock, self._engine.begin() as connection:
+            shadows.add(connection, found)
+
+    def shadow_figures(self, since: float | None = None) -> tuple[ShadowFigures, ...]:
+        """How each shadow did by each of its policies, the newest first. `since`: Unix seconds, only turns from then on."""
+        with self._reading() as connection:
+            return shadows.figures(connection, since)
+
+    def shadow_flips(self, shadow: str, limit: int = 20, since: float | None = None) -> tuple[Flip, ...]:
+        """The newest turns that a shadow would have given to another target."""
+        with self._reading() as connection:
+            return tuple(shadows.flips(connection, shadow, limit, since))
+
+    def shadow_turns(self, shadow: str) -> tuple[tuple[str, str, str], ...]:
+        """For each turn that a shadow saw: the turn, the target it chose, and why there is none."""
+        with self._reading() as connection:
+            return tuple(shadows.decided(connection, shadow))
 
     def keep_watch(self, found: Checkpoint) -> None:
         """Keep what the watch of a canary knows; durable on return."""

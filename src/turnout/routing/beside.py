@@ -59,6 +59,25 @@ class Beside(State, frozen=True):
         return Beside(True, self.lost or event.lost)
 
 
+class Became(Struct, frozen=True, tag="became", tag_field="event"):
+    """What a router beside remembers from now on, by `place/StateName`."""
+
+    states: dict[str, Any]
+
+
+class Kept(State, frozen=True):
+    """What a router beside remembers of a lane, kept as one."""
+
+    events: ClassVar[tuple[type[Struct], ...]] = (Became,)
+
+    states: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def after(self, event: Any) -> "Kept":
+        """The newest."""
+        return Kept(event.states)
+
+
+KEPT = f"{PLACE}/Kept"
 _TOGETHER = Beside()
 
 
@@ -66,6 +85,11 @@ def beside(own: Mapping[str, State]) -> Beside:
     """How a lane of these states went so far."""
     found = own.get(KEY)
     return found if isinstance(found, Beside) else _TOGETHER
+
+
+def seeded(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """What a router beside remembers of a lane that it has not seen before: what is remembered by then, as if it took over."""
+    return {name: state for name, state in recorded.items() if not name.startswith(f"{warmth.PLACE}/")}
 
 
 def memory_of(own: Mapping[str, State], recorded: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from turnout.conversation import Conversation, Part, Reasoning, Text, ToolCall, ToolResult
@@ -252,6 +253,16 @@ _KINDS: dict[type[Struct], tuple[type[State], ...]] = {}
 def state_class(name: str) -> type[State] | None:
     """The state class of this name, the last defined of several; None when this process knows none."""
     return next((kind for kind in reversed(_subclasses(State)) if kind.__name__ == name), None)
+
+
+def revived(states: Mapping[str, Any]) -> dict[str, State]:
+    """States that were written as JSON, or as they are. Those of a class that is not known are left out."""
+    found: dict[str, State] = {}
+    for key, value in states.items():
+        kind = state_class(key.rsplit("/", 1)[-1])
+        if kind is not None:
+            found[key] = value if isinstance(value, kind) else msgspec.convert(value, kind)
+    return found
 
 
 def _subclasses(kind: type[State]) -> list[type[State]]:

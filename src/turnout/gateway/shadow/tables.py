@@ -1,0 +1,106 @@
+"""The tables of shadows in a configuration: whose turns they see, and what decides beside them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from turnout.errors import ConfigError
+from turnout.gateway.lines import Path as Where
+from turnout.gateway.promoted import Declared, read_version
+from turnout.gateway.routes import Route, canonical, policy_of, read_route
+from turnout.gateway.tables import WRONG, Tables, nearest
+from turnout.policies.folder import Folder
+
+
+class ShadowKeys(Struct, frozen=True, forbid_unknown_fields=True, rename={"as_": "as"}):
+    """A router that decides beside a route, without a call and without touching a turn. Beside these keys the table has those of
+    a route, `type` first, or one of `as` and `policy` in their place.
+
+    `route`: the route whose turns it sees. `as`: decide as this route of the file does. `policy`: decide by this version of the
+    route, named by the beginning of its digest.
+    """
+
+    route: Annotated[str, Meta(min_length=1)]
+    as_: str = ""
+    policy: str = ""
+
+
+class Shadow(Struct, frozen=True):
+    """A shadow: whose turns it sees, and what it decides by."""
+
+    name: str
+    route: str
+    by: Route
+
+
+class ShadowTables:
+    """Reads the shadows of one configuration. `folder`: where versions of routes lie."""
+
+    def __init__(self, tables: Tables, routes: Mapping[str, Route], declared: Declared, folder: Path) -> None:
+        self._tables = tables
+        self._routes = routes
+        self._declared = declared
+        self._folder = folder
+
+    def read(self, document: dict[str, Any]) -> dict[str, Shadow]:
+        """The shadows of a document; what is wrong with them is noted."""
+        found = {}
+        for name, table, path in self._tables.named(document, "shadows"):
+            shadow = self._shadow(name, table, path)
+            if shadow is not None:
+                found[name] = shadow
+        return found
+
+    def _shadow(self, name: str, table: dict[str, Any], path: Where) -> Shadow | None:
+        own = {field.encode_name for field in msgspec.structs.fields(ShadowKeys)}
+        keys = self._tables.struct(ShadowKeys, {key: raw for key, raw in table.items() if key in own}, path)
+        rest = {key: raw for key, raw in table.items() if key not in own}
+        if keys is WRONG or not self._known(keys.route, (*path, "route")):
+            return None
+        if sum((bool(rest), bool(keys.as_), bool(keys.policy))) != 1:
+            message = "expected one router: a `type` with its keys, or `as`, or `policy`"
+            self._tables.note(path, message, "`as` names a route of this file, `policy` a version of the route")
+            return None
+        by = self._by(name, keys, rest, path)
+        return None if by is None else Shadow(name, keys.route, by)
+
+    def _by(self, name: str, keys: ShadowKeys, rest: dict[str, Any], path: Where) -> Route | None:
+        if keys.as_:
+            return self._routes[keys.as_] if self._known(keys.as_, (*path, "as")) else None
+        if keys.policy:
+            return self._version(keys, path)
+        declared = self._declared
+        route = read_route(name, rest, path, self._tables, declared.targets)
+        if route is None:
+            return None
+        return msgspec.structs.replace(
+            route, policy=policy_of(route, declared.upstreams, declared.targets, declared.signals)
+        )
+
+    def _version(self, keys: ShadowKeys, path: Where) -> Route | None:
+        try:
+            stored = Folder(self._folder).find(keys.route, keys.policy)
+        except ConfigError as error:
+            self._tables.note((*path, "policy"), error.message)
+            return None
+        if stored is None or stored.policy is None:
+            message = f"route `{keys.route}` has no version `{keys.policy}` in {self._folder}"
+            self._tables.note((*path, "policy"), message, f"turnout policy list {keys.route}")
+            return None
+        tables = Tables(stored.path.read_text("utf-8-sig"), str(stored.path), self._tables.routers)
+        tables.findings = self._tables.findings
+        return read_version(stored.policy, self._routes[keys.route], self._declared, tables)
+
+    def _known(self, route: str, path: Where) -> bool:
+        if route in self._routes:
+            return True
+        self._tables.note(path, f"unknown route `{route}`", nearest(route, self._routes, "routes"))
+        return False
+
+
+def shown(shadow: Shadow) -> dict[str, Any]:
+    """A shadow as the effective configuration shows it."""
+    return {"route": shadow.route, "policy": shadow.by.policy, "router": canonical(shadow.by)}
