@@ -1,6 +1,7 @@
 """`turnout evaluate`: whether routing pays, from recorded outcomes."""
 
 import builtins
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,10 @@ def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_the_report_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "r.html"
     found = evaluated(capsys, str(written(tmp_path / "o.jsonl", ROWS)), *ARMS, "--report", str(page))
-    assert found["verdict"].replace("'", "&#x27;") in page.read_text("utf-8")
+    text = page.read_text("utf-8")
+    assert found["verdict"].replace("'", "&#x27;") in text
+    # The lines it names are those of this very file.
+    assert hashlib.sha256((tmp_path / "o.jsonl").read_bytes()).hexdigest() in text
 
 
 @pytest.mark.parametrize("missing", ["numpy", "matplotlib"])

@@ -244,3 +244,11 @@ def test_a_stage_decision_is_taken_apart(
         "message 2: bash", "ValueError: bad value", "what would have changed it", "threshold 0.5 -> 0.55",
     ):  # fmt: skip
         assert part in out, part
+
+
+def test_no_password_of_a_ledger_is_shown() -> None:
+    assert (
+        records.shown("postgresql+psycopg://me:hunter2@db.local/turnout")
+        == "postgresql+psycopg://me:***@db.local/turnout"
+    )
+    assert records.shown("sqlite:////srv/turnout.db") == "sqlite:////srv/turnout.db"

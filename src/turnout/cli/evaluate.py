@@ -86,7 +86,7 @@ def evaluate(
     if report is not None:
         from turnout.evaluate.report.comparison import html
 
-        report.write_text(html(result, units), "utf-8")
+        report.write_text(html(result, units, _named(outcomes)), "utf-8")
         output.say(f"wrote {report}")
     if as_json:
         output.emit(result)
@@ -107,7 +107,17 @@ def read_outcomes(outcomes: str, wanted: "list[Wanted] | None", by: str, told: p
     from turnout.evaluate.reported import read_ledger
 
     with records.reading(records.existing(outcomes)) as ledger:
-        return read_ledger(ledger, outcomes, wanted, told)
+        return read_ledger(ledger, records.shown(outcomes), wanted, told)
+
+
+def _named(outcomes: str) -> str:
+    """A file with the digest of its bytes, so that the lines a report names can be found again; a ledger without its password."""
+    if routers.is_url(outcomes):
+        return records.shown(outcomes)
+    import hashlib
+
+    with Path(outcomes).open("rb") as file:
+        return f"{outcomes} (sha256:{hashlib.file_digest(file, 'sha256').hexdigest()})"
 
 
 def _decisions(place: str, by: str, routes: Path, bootstrap: tuple[int, int], as_json: bool) -> None:

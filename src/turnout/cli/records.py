@@ -32,11 +32,7 @@ class Records:
     @property
     def name(self) -> str:
         """The place, for people; no password is in it."""
-        if self.url:
-            return self.url
-        from sqlalchemy.engine import make_url
-
-        return make_url(self.ledger).render_as_string(hide_password=True)
+        return self.url or shown(self.ledger)
 
     def recent(
         self, limit: int, route: str = "", session: str = "", since: float | None = None, until: float | None = None
@@ -124,6 +120,13 @@ def reading(url: str) -> "Iterator[Ledger]":
         yield ledger
     finally:
         ledger.close()
+
+
+def shown(url: str) -> str:
+    """A ledger's URL for people; no password is in it."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def _usual() -> str:

@@ -156,7 +156,7 @@ def _outcomes(file: str, names: tuple[str, str], url: str, folder: Path, told: p
         found = read(folder / file, wanted, progress=told)
     else:
         with records.reading(url) as ledger:
-            found = read_ledger(ledger, url, wanted, told)
+            found = read_ledger(ledger, records.shown(url), wanted, told)
     if not found.arms:
         return Told(reason=f"{file or 'the ledger'} holds no outcomes of tasks")
     first, second = (one.among(found.arms) for one in wanted)
@@ -176,6 +176,21 @@ def _print(found: "Review") -> None:
         rests = f"{one.rows:,} rows of {one.source}"
         table.row(one.name, one.measure, figure(one), rests, one.answer + counted, one.reason)
     table.print()
+    if found.sides:
+        _print_sides(found)
     for name, said in found.sources.items():
         output.emit_text(f"{name}: {said}")
     output.emit_text(found.method)
+
+
+def _print_sides(found: "Review") -> None:
+    from turnout.evaluate.words import dollars, percent
+
+    table = output.table("from", "", "known success", "success", "USD a run", "USD a completed one")
+    for source, sides in found.sides.items():
+        for arm, one in sides.items():
+            name = f"{found.against} alone" if arm == "capable" else f"route {found.route}"
+            cost, done = one.cost_usd, one.per_completed_usd
+            money = (dollars(cost.value, cost.low, cost.high), dollars(done.value, done.low, done.high))
+            table.row(source, name, f"{one.n:,}", percent(one.success), *money)
+    table.print()

@@ -32,7 +32,7 @@ def trajectories(
 
     if is_url(place):
         with records.reading(records.existing(place)) as ledger:
-            runs = read_ledger(ledger, place, wanted, told)
+            runs = read_ledger(ledger, records.shown(place), wanted, told)
     else:
         runs = read(Path(place), wanted, by, Vocabulary(config.signals), told)
     if wanted and not runs.read.damaged:

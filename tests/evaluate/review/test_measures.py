@@ -57,6 +57,19 @@ def test_trials_are_compared_task_by_task() -> None:
     assert found.measure("success", 0.95).value == pytest.approx(sum(o.success for o in routed.values()) / 60)
 
 
+def test_each_side_of_a_comparison_stands_by_itself() -> None:
+    runs = tried()
+    big = [one for one in runs if one.arm == BIG and one.task != "alone"]
+    side = drawn(evidence.trials(runs, BIG, ROUTER)).sides()["capable"]
+    # The other's cost is not known for six of the tasks, which leaves the costs of both.
+    priced = [one for one in big if int(one.task[1:]) % 10 != 3]
+    assert (side.n, side.success.value) == (60, pytest.approx(sum(one.success for one in big) / 60))
+    assert side.cost_usd.value == pytest.approx(sum(one.cost_usd or 0.0 for one in priced) / 54)
+    done = sum(one.success for one in priced)
+    assert side.per_completed_usd.value == pytest.approx(sum(one.cost_usd or 0.0 for one in priced) / done)
+    assert drawn(evidence.turns([evidence.turn(one, LARGE) for one in turns()])).sides() == {}
+
+
 def test_more_confidence_is_a_wider_interval() -> None:
     found = drawn(evidence.trials(tried(), BIG, ROUTER))
     narrow, wide = found.measure("success_loss", 0.5), found.measure("success_loss", 0.99)

@@ -42,8 +42,8 @@ _TONES: dict[Answer, Tone] = {"pays": "good", "does not pay": "bad", "not enough
 _HOLDS = {True: "yes", False: "no", None: "open"}
 
 
-def html(found: Evaluation, units: Sequence[Unit]) -> str:
-    """The page, complete."""
+def html(found: Evaluation, units: Sequence[Unit], source: str = "") -> str:
+    """The page, complete. `source`: where the units' lines stand; the file's name if absent."""
     tails = tails_plot(found, units) or absent("No costs, no tails.")
     sections = [
         Section(
@@ -75,7 +75,7 @@ def html(found: Evaluation, units: Sequence[Unit]) -> str:
             who=_who(found),
             tiles=_tiles(found),
             sections=sections,
-            tables=(_rows(found, units),),
+            tables=(_rows(units, source or found.counted.file),),
             presets=[
                 Preset("all", "units"),
                 Preset("costed", "units", {"costed": True}),
@@ -304,7 +304,7 @@ def _counted(found: Evaluation) -> str:
     return listed(lines)
 
 
-def _rows(found: Evaluation, units: Iterable[Unit]) -> Rows:
+def _rows(units: Iterable[Unit], source: str) -> Rows:
     rows = [
         (
             unit.number,
@@ -321,7 +321,7 @@ def _rows(found: Evaluation, units: Iterable[Unit]) -> Rows:
         for unit in units
     ]
     said = "A row is a task in a trial, run by every arm; lines are those of the outcome file."
-    return Rows("units", COLUMNS, rows, KEY, found.counted.file, said)
+    return Rows("units", COLUMNS, rows, KEY, source, said)
 
 
 def _run(run: Outcome | None) -> tuple[int | None, bool | None, float | None]:

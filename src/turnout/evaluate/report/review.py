@@ -11,6 +11,7 @@ from turnout.evaluate.report.page import (
     Rows,
     Section,
     Tone,
+    absent,
     defined,
     link,
     render,
@@ -20,7 +21,8 @@ from turnout.evaluate.report.page import (
 from turnout.evaluate.review.conditions import Source
 from turnout.evaluate.review.evidence import Evidence
 from turnout.evaluate.review.measures import formula
-from turnout.evaluate.review.review import Checked, Outcome, Review, number
+from turnout.evaluate.review.review import WORDS, Checked, Outcome, Review, number
+from turnout.evaluate.words import dollars, percent
 
 _TONES: dict[Outcome, Tone] = {"go back": "bad", "stay": "good", "undecided": "open"}
 _CLASSES = {"holds": "LOSS", "does not hold": "SAFE", "not enough data": "HARD"}
@@ -42,6 +44,7 @@ def html(found: Review, evidence: Sequence[Evidence]) -> str:
                 Section(
                     "Conditions", _conditions(found, evidence), escape(found.method[0].upper() + found.method[1:] + ".")
                 ),
+                Section("The comparison", _sides(found)),
                 Section("What there was to measure on", defined(found.sources)),
                 Section("Measures", defined(found.measures)),
             ),
@@ -73,6 +76,27 @@ def _conditions(found: Review, evidence: Sequence[Evidence]) -> str:
             )
         )
     return table(heads, rows)
+
+
+def _sides(found: Review) -> str:
+    names = {"capable": f"{found.against} alone", "routed": f"route {found.route}"}
+    rows = []
+    for source, sides in found.sides.items():
+        for arm, one in sides.items():
+            cost, done = one.cost_usd, one.per_completed_usd
+            rows.append(
+                (
+                    escape(WORDS[source]),
+                    escape(names[arm]),
+                    link(f"{one.n:,}", source, **{f"n_{arm}": POSITIVE}),
+                    link(percent(one.success), source, **{f"n_{arm}": POSITIVE}),
+                    link(dollars(cost.value, cost.low, cost.high), source, **{f"costed_{arm}": POSITIVE}),
+                    link(dollars(done.value, done.low, done.high), source, **{f"both_{arm}": POSITIVE}),
+                )
+            )
+    if not rows:
+        return absent("Nothing compares the two: the conditions rest on turns alone, or there are no outcomes.")
+    return table(("from", "", "known success", "success", "USD a run", "USD a completed one"), rows)
 
 
 def _interval(one: Checked) -> str:

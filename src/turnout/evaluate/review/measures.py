@@ -13,7 +13,7 @@ from msgspec import Struct
 from turnout.evaluate.review.conditions import SHARES, Measure
 from turnout.evaluate.review.evidence import Evidence, Row
 from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import Matrix, Sums
+from turnout.evaluate.statistics import CONFIDENCE, Interval, Matrix, Sums
 
 Columns = Callable[[str], Matrix]
 
@@ -36,6 +36,16 @@ class Measured(Struct, frozen=True):
     high: float | None
     n: int
     rows: tuple[Row, ...]
+
+
+class Side(Struct, frozen=True):
+    """One side of a comparison. `n`: runs whose success is known. `cost_usd`: per run of known cost; `per_completed_usd`: the
+    cost of the runs of which both are known, over those of them that succeeded. With intervals."""
+
+    n: int
+    success: Interval
+    cost_usd: Interval
+    per_completed_usd: Interval
 
 
 def _per(top: str, bottom: str) -> Callable[[Columns], Matrix]:
@@ -82,7 +92,28 @@ class Drawn:
 
     def measure(self, measure: Measure, confidence: float) -> Measured:
         """The figure, with an interval of this confidence."""
-        how = formula(measure, self.evidence)
+        return self._measured(formula(measure, self.evidence), confidence, measure)
+
+    def sides(self, confidence: float = CONFIDENCE) -> dict[str, Side]:
+        """Both sides of a comparison, each by itself; {} for turns."""
+        if self.evidence.source == "turns":
+            return {}
+        return {arm: self._side(arm, confidence) for arm in ("capable", "routed")}
+
+    def _side(self, arm: str, confidence: float) -> Side:
+        def figure(top: str, bottom: str, told: str, is_share: bool = False) -> Interval:
+            how = Formula(_per(f"{top}_{arm}", f"{bottom}_{arm}"), (f"{told}_{arm}",), (f"{told}_{arm}",))
+            found = self._measured(how, confidence, "success" if is_share else None)
+            return Interval(found.value, found.low, found.high)
+
+        return Side(
+            n=int(self._columns(self._sums.total[None])(f"n_{arm}")[0]),
+            success=figure("ok", "n", "n", is_share=True),
+            cost_usd=figure("usd", "costed", "costed"),
+            per_completed_usd=figure("paid", "done", "both"),
+        )
+
+    def _measured(self, how: Formula, confidence: float, measure: Measure | None) -> Measured:
         sums = self._sums
         n = min(self._clusters(name) for name in how.bottoms)
         rows = counting(self.evidence, how)
@@ -95,16 +126,16 @@ class Drawn:
         low, high = (float(x) for x in np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2]))
         if low == high:
             # Nothing varies between clusters, so the draws know no scatter; what is seen is not all there is.
-            low, high = self._bounds(measure, value, confidence, (low, high))
+            low, high = self._bounds(measure, how, value, confidence, (low, high))
         return Measured(value, min(low, value), max(high, value), n, rows)
 
     def _bounds(
-        self, measure: Measure, value: float, confidence: float, drawn: tuple[float, float]
+        self, measure: Measure | None, how: Formula, value: float, confidence: float, drawn: tuple[float, float]
     ) -> tuple[float, float]:
         """An interval for shares that are the same in every cluster: Wilson's over clusters."""
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         if measure in SHARES:
-            n = self._clusters(_FORMULAS[measure].bottoms[0])
+            n = self._clusters(how.bottoms[0])
             return wilson(round(value * n), n, z)
         if measure == "success_loss":
             sides = []

@@ -18,7 +18,7 @@ from turnout.evaluate.review.conditions import (
     answer,
 )
 from turnout.evaluate.review.evidence import Evidence
-from turnout.evaluate.review.measures import Drawn, Measured
+from turnout.evaluate.review.measures import Drawn, Measured, Side
 from turnout.evaluate.statistics import RESAMPLES, SEED
 
 WEEK_S = 7 * 86400.0
@@ -60,7 +60,8 @@ class Checked(Struct, frozen=True):
 
 
 class Review(Struct, frozen=True):
-    """`outcome`: whether to go back to `against`. `since`, `until`: ISO 8601, UTC. `sources`: what there was to measure on."""
+    """`outcome`: whether to go back to `against`. `since`, `until`: ISO 8601, UTC. `sources`: what there was to measure on;
+    `sides`: of those that compare, the one model (`capable`) and the router (`routed`), each by itself."""
 
     verdict: str
     outcome: Outcome
@@ -71,6 +72,7 @@ class Review(Struct, frozen=True):
     go_back_when: str
     checked: tuple[Checked, ...]
     sources: dict[str, str]
+    sides: dict[Source, dict[str, Side]]
     measures: dict[str, str]
     method: str
 
@@ -95,7 +97,8 @@ def review(
     checker = _Checker(conditions, evidence_of, period, first, resamples, seed)
     checked = tuple(checker.checked(name, one) for name, one in conditions.conditions.items())
     outcome = _outcome(conditions, checked)
-    evidence = tuple(checker.drawn(source, *period).evidence for source in checker.sources())
+    drawn = [checker.drawn(source, *period) for source in checker.sources()]
+    evidence = tuple(one.evidence for one in drawn)
     found = Review(
         verdict=_verdict(outcome, checked, against, conditions.go_back_when),
         outcome=outcome,
@@ -106,6 +109,9 @@ def review(
         go_back_when=conditions.go_back_when,
         checked=checked,
         sources={one.source: one.reason or f"{len(one.rows):,} {WORDS[one.source]}" for one in evidence},
+        sides={
+            one.evidence.source: one.sides() for one in drawn if one.evidence.rows and one.evidence.source != "turns"
+        },
         measures={name: MEASURES[name] for name in dict.fromkeys(one.measure for one in checked)},
         method=METHOD.format(resamples=resamples, seed=seed),
     )
