@@ -92,3 +92,10 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert run(["report", *arguments]) == code
     assert said in capsys.readouterr().err
+
+
+def test_the_configuration_of_another_gateway_prices_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = folder / "other.toml"
+    other.write_text(CONFIG.replace("small", "tiny").replace("large", "huge"))
+    assert reported(capsys, "--config", str(other))["spending"]["alone"] is None
+    assert reported(capsys, "--config", str(other), "--against", "huge")["spending"]["alone"]["target"] == "huge"

@@ -35,9 +35,16 @@ class Records:
         return self.url or shown(self.ledger)
 
     def recent(
-        self, limit: int, route: str = "", session: str = "", since: float | None = None, until: float | None = None
+        self,
+        limit: int,
+        route: str = "",
+        session: str = "",
+        since: float | None = None,
+        until: float | None = None,
+        told: Callable[[int], None] | None = None,
     ) -> list["TurnRecord"]:
-        """The newest turns, newest first. `since`, `until`: Unix seconds, the first included, the last not."""
+        """The newest turns, newest first. `since`, `until`: Unix seconds, the first included, the last not. `told`: how many
+        have been read."""
         which = {"route": route, "session": session, "since": since, "until": until}
         found: list[TurnRecord] = []
         before = ""
@@ -45,6 +52,8 @@ class Records:
             while len(found) < limit:
                 turns, before = page(which, min(limit - len(found), PAGE), before)
                 found += turns
+                if told is not None:
+                    told(len(found))
                 if not before or not turns:
                     break
         return found

@@ -54,11 +54,11 @@ def report(
     )
     records = Records(ledger, url, key_env)
     with progress.shown() as told:
-        turns = records.recent(limit, route, session, start, end)
+        turns = records.recent(limit, route, session, start, end, lambda done: told("reading turns", done, 0))
         if not turns:
             output.say(none_of(route, session, period=start is not None or end is not None))
         known = options.configuration(config)
-        found, steps = _found(turns, records.name, known, against, lambda done: told("turns", done, len(turns)))
+        found, steps = _found(turns, records.name, known, against, lambda done: told("adding up", done, len(turns)))
         if file is not None:
             from turnout.evaluate.report.period import html
 
@@ -121,6 +121,8 @@ def _against(turns: "list[TurnRecord]", config: "Config | None", named: str) -> 
         return None
     if named and named not in config.targets:
         raise CommandError(f"--against {named}: there is no such target; there are {', '.join(sorted(config.targets))}")
+    if not named and all(turn.target not in config.targets for turn in turns):
+        return None  # the configuration of this folder is not that of this ledger
     falls = {config.routes[turn.route].falls_to for turn in turns if turn.route in config.routes}
     if not named and len(falls) != 1:
         return None

@@ -157,7 +157,10 @@ def test_logged_runs_give_what_the_off_policy_estimate_gives() -> None:
 def test_runs_that_cannot_tell_are_refused_with_the_reason() -> None:
     sure = [run(SMALL, True, 1.0, f"t{n}", propensity=1.0) for n in range(50)]
     assert "support is missing" in evidence.logged(sure, BIG, SMALL, Logged("big", "small")).reason
-    assert "no run has a propensity" in evidence.logged(tried(), BIG, ROUTER, Logged("big", "router")).reason
+    assert (
+        "no run of this period has a propensity"
+        in evidence.logged(tried(), BIG, ROUTER, Logged("big", "router")).reason
+    )
     assert "worth" in evidence.logged(thrown(12), BIG, SMALL, Logged("big", "small")).reason
 
 

@@ -70,7 +70,7 @@ def trials(outcomes: Sequence[Outcome], capable: Arm, routed: Arm) -> Evidence:
         said = f"{unit.task}, trial {unit.trial}" if unit.trial else unit.task
         values = (*_side(first, costed), *_side(second, costed))
         rows.append(Row(f"{first.line} {second.line}", max(told, default=None), unit.task, said, values))
-    reason = "" if rows else f"no task was tried by both {capable} and {routed}"
+    reason = "" if rows else f"no task was tried by both {capable} and {routed} in this period"
     return Evidence("trials", "task", COMPARED, tuple(rows), reason)
 
 
@@ -83,7 +83,7 @@ def canary(lanes: Iterable[Lane], arms: CanaryArms) -> Evidence:
         said = f"{'candidate' if lane.candidate else 'incumbent'}, {lane.turns} turns"
         values = (*NOTHING, *side) if is_routed else (*side, *NOTHING)
         rows.append(Row(lane.key, lane.at, lane.key, said, values))
-    reason = "" if rows else f"no lane of the canary `{arms.name}` is recorded"
+    reason = "" if rows else f"no lane of the canary `{arms.name}` ended in this period"
     return Evidence("canary", "lane", COMPARED, tuple(rows), reason)
 
 
@@ -95,7 +95,7 @@ def logged(outcomes: Sequence[Outcome], capable: Arm, efficient: Arm, how: Logge
 
     found = weigh(outcomes, capable, efficient, "capable")
     if found is None:
-        return refused("no run has a propensity")
+        return refused("no run of this period has a propensity")
     routed = weigh(outcomes, capable, efficient, "candidate") if how.routed == "candidate" else None
     for weighed in (found, routed):
         if weighed is not None and weighed.refused:
@@ -140,7 +140,9 @@ def turn(record: TurnRecord, rates: Rates | None) -> Row:
 
 def turns(rows: Sequence[Row]) -> Evidence:
     """The turns of a route."""
-    return Evidence("turns", "turn", TURNS, tuple(rows), "" if rows else "no turn of the route is recorded")
+    return Evidence(
+        "turns", "turn", TURNS, tuple(rows), "" if rows else "no turn of the route is recorded in this period"
+    )
 
 
 class Lanes:

@@ -159,9 +159,11 @@ class _Checker:
         else:
             found = self.measured(one, *self._period)
             said = answer(one, found.value, found.low, found.high, found.n)
-        counted: CountedAs = "undecided" if said == "not enough data" else said
+        counted: CountedAs
         if said == "not enough data":
             counted = one.not_enough_data or self._conditions.not_enough_data
+        else:
+            counted = said
         return Checked(
             name=name,
             measure=one.measure,
