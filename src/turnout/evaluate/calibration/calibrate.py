@@ -216,8 +216,8 @@ def _data(units: Sequence[Unit], read: Read, runs: Trajectories, asked: Asked) -
     digest = hashlib.sha256()
     for unit in units:
         for run in (unit.capable, unit.efficient):
-            digest.update(msgspec.json.encode(run))
-        digest.update(msgspec.json.encode(runs.of(unit.efficient)))
+            digest.update(msgspec.json.encode(run, order="deterministic"))
+        digest.update(msgspec.json.encode(runs.of(unit.efficient), order="deterministic"))
     return Data(
         read.file,
         f"sha256:{digest.hexdigest()}",
