@@ -1,6 +1,7 @@
 """What the ledger keeps of shadows: what each decided beside a turn, and figures over that."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -78,8 +79,19 @@ def add(connection: Connection, found: Sequence[ShadowTurn]) -> None:
 def _row(one: ShadowTurn) -> dict[str, object]:
     row = {name: getattr(one, name) for name in COLUMNS if name not in ("agrees", "flip")}
     row = {name: clean_text(value) if isinstance(value, str) else value for name, value in row.items()}
-    flip = None if one.flip is None else clean_text(msgspec.json.encode(one.flip, enc_hook=repr).decode())
+    flip = None
+    if one.flip is not None:
+        flip = msgspec.json.encode(_clean(msgspec.to_builtins(one.flip, enc_hook=repr))).decode()
     return {**row, "agrees": None if not one.target else one.flip is None, "flip": flip}
+
+
+def _clean(value: Any) -> Any:
+    """`value` with texts that every database takes: tools and models may say anything."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): _clean(item) for key, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def figures(connection: Connection, since: float | None = None) -> tuple[ShadowFigures, ...]:

@@ -1,12 +1,12 @@
 """Shadows beside a served gateway: they decide from what the turn was told, and nothing they do is felt."""
 
 import json
-import sqlite3
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 from msgspec import Struct
+from sqlalchemy.exc import OperationalError
 from tests.running import Running, running, script
 
 from turnout.gateway.shadow import host
@@ -187,7 +187,6 @@ def test_a_full_queue_drops_counted_and_what_follows_is_unknown(folder: Path, mo
 
 def test_a_ledger_that_does_not_take_them_gets_them_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(TOML, folder) as gateway:
-        away = sqlite3.connect(folder / "turnout.db", isolation_level=None)
         turn(gateway, "s", 0)
         gateway.settled()
         gateway.beside()
@@ -197,7 +196,7 @@ def test_a_ledger_that_does_not_take_them_gets_them_later(folder: Path, monkeypa
         def refused(rows: object) -> None:
             tried.append(rows)
             if len(tried) < 2:
-                raise sqlite3.OperationalError("database is locked")
+                raise OperationalError("INSERT", {}, Exception("database is locked"))
             add(rows)  # type: ignore[arg-type]
 
         monkeypatch.setattr(ledger, "add_shadows", refused)
@@ -205,7 +204,6 @@ def test_a_ledger_that_does_not_take_them_gets_them_later(folder: Path, monkeypa
         assert figures(gateway)["large"].turns == 2
         assert len(tried) >= 2
         assert shadows.waiting == 0
-        away.close()
 
 
 def test_without_capture_no_words_of_a_judge_are_kept(folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from turnout.errors import TapeMiss
 from turnout.gateway.config import Config
@@ -230,16 +231,20 @@ class Shadows:
         )
 
     async def _write(self) -> None:
-        """Bring to the ledger what was decided. What it does not take is tried again."""
+        """Bring to the ledger what was decided. While it is away, that is tried again."""
         self._written_at = time.monotonic()
         rows = self._rows[:]
         if not rows:
             return
         try:
             await asyncio.to_thread(self._ledger.add_shadows, rows)
-        except Exception as error:
+        except (OperationalError, InterfaceError) as error:
             self._wrong(error)
             return
+        except Exception as error:  # something in them cannot be stored, and must not keep back what follows
+            self._wrong(error)
+            for row in rows:
+                self._counts[row.shadow].unwritten += 1
         del self._rows[: len(rows)]
 
 
