@@ -41,7 +41,11 @@ LEDGER_HANDLES = 4 * 3
 """What the ledger may keep open: a writer and a pool of three readers, each with a handle of the file, its log and its index."""
 
 
-def configuration(port: int, ledger: Path) -> str:
+UNSUPPORTED = {"signals": {"conversation", "refused", "unfinished"}, "full": {"continued", "refused", "unfinished"}}
+"""Why turns may not be decided again, by what the ledger keeps."""
+
+
+def configuration(port: int, ledger: Path, capture: str) -> str:
     """Three upstreams that are one server, and a route of every kind."""
     lines = []
     for name, form in (("chat", "openai_chat"), ("messages", "anthropic_messages"), ("responses", "openai_responses")):
@@ -61,7 +65,7 @@ def configuration(port: int, ledger: Path) -> str:
         '[routes.escalate-mixed]\ntype = "escalation"\nweak = "responses-small"\nstrong = "messages-large"\njudge = "judge"',
         "confirmations = 1\nrearm = true\n[routes.escalate-mixed.judging]\nwithin_s = 2",
         '[routes.dice]\ntype = "random"\ntargets = ["chat-small", "messages-small", "responses-large"]',
-        f'[ledger]\nurl = "sqlite:///{ledger}"\n[server]\nshutdown_s = 5\ndeadline_s = 30',
+        f'[ledger]\nurl = "sqlite:///{ledger}"\ncapture = "{capture}"\n[server]\nshutdown_s = 5\ndeadline_s = 30',
         # So few that the bound is reached: what is remembered of sessions must not pass for a leak, nor hide one.
         "[sessions]\nmax_lanes = 1000\nmax_responses = 500",
     ]
@@ -180,12 +184,12 @@ def free_port() -> int:
 class Gateway:
     """The gateway's process, seen from outside."""
 
-    def __init__(self, folder: Path, upstream_port: int) -> None:
+    def __init__(self, folder: Path, upstream_port: int, capture: str) -> None:
         self.ledger = folder / "turnout.db"
         self.states = folder / "states.jsonl"
         self.log = folder / "stderr"
         config = folder / "turnout.toml"
-        config.write_text(configuration(upstream_port, self.ledger))
+        config.write_text(configuration(upstream_port, self.ledger, capture))
         began = time.monotonic()
         env = {**os.environ, "PYTHONPATH": str(SRC)}
         self.port = free_port()
@@ -289,7 +293,7 @@ def recorded(ledger: Path) -> dict[str, tuple[str, int, str, str, str]]:
     return found
 
 
-def soak(requests: int, seed: int, clients: int, faults: float, folder: Path) -> dict[str, Any]:
+def soak(requests: int, seed: int, clients: int, faults: float, capture: str, folder: Path) -> dict[str, Any]:
     """Run it all; the report."""
     mock = subprocess.Popen(
         [sys.executable, HERE / "mock_upstream.py", "--faults", str(faults), "--seed", str(seed)],
@@ -298,7 +302,7 @@ def soak(requests: int, seed: int, clients: int, faults: float, folder: Path) ->
     )
     assert mock.stdout is not None
     upstream_port = int(mock.stdout.readline())
-    gateway = Gateway(folder, upstream_port)
+    gateway = Gateway(folder, upstream_port, capture)
     tally = Tallied()
     for _ in range(3):
         gateway.get("/v1/turns?limit=5")  # opens the ledger's connections for reading
@@ -352,7 +356,19 @@ def soak(requests: int, seed: int, clients: int, faults: float, folder: Path) ->
         "ledger_dropped": ready["ledger"]["dropped"],
         "exit_code": code,
         "stderr": gateway.log.read_text()[-3000:],
+        "capture": capture,
+        "replay": replayed(gateway.ledger, folder / "turnout.toml"),
     }
+
+
+def replayed(ledger: Path, config: Path) -> dict[str, Any]:
+    """The ledger, every turn decided again by the route that decided it."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "turnout", "replay", ledger, config, "--json", "--flips", "0"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SRC)}, capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    kept = {key: found[key] for key in ("turns", "replayed", "unsupported", "own")}
+    return {**kept, "seconds": round(time.monotonic() - began, 1)}
 
 
 def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
@@ -363,7 +379,7 @@ def grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 def faults_of(report: dict[str, Any]) -> list[str]:
     """What in a report must not be."""
-    before, after = report["before"], report["after"]
+    before, after, replay = report["before"], report["after"], report["replay"]
     wrong = {
         "the ledger does not hold exactly the turns sent": report["turns_sent"] != report["turns_in_ledger"],
         "answers differ from their records": report["answers_not_as_recorded"],
@@ -380,6 +396,8 @@ def faults_of(report: dict[str, Any]) -> list[str]:
         "upstream connections outlive the gateway": report["upstream_connections_after_exit"],
         "the exit code is not 0": report["exit_code"],
         "tracebacks": "Traceback" in report["stderr"],
+        "decisions are not replayed as they were": replay["own"]["exact"] < replay["own"]["turns"],
+        "turns are not replayed": set(replay["unsupported"]) - UNSUPPORTED[report["capture"]],
     }
     return [what for what, found in wrong.items() if found]
 
@@ -390,10 +408,11 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--clients", type=int, default=32)
     arguments.add_argument("--faults", type=float, default=0.02, help="share of upstream answers that go wrong")
+    arguments.add_argument("--capture", choices=("signals", "full"), default="signals", help="what the ledger keeps")
     arguments.add_argument("--json", action="store_true", help="print the whole report as JSON")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        report = soak(given.requests, given.seed, given.clients, given.faults, Path(folder))
+        report = soak(given.requests, given.seed, given.clients, given.faults, given.capture, Path(folder))
     wrong = faults_of(report)
     if given.json:
         print(json.dumps({**report, "wrong": wrong}, indent=1))

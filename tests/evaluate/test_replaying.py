@@ -195,6 +195,7 @@ def test_what_was_said_is_read_where_it_is_kept_and_missed_where_it_is_not() -> 
     [
         ({"ended": "rejected", "why": None}, "refused"),
         ({"ended": "client_gone", "why": None}, "unfinished"),
+        ({"ended": "client_gone", "why": None, "route": "", "policy": ""}, "unfinished"),
         ({"signals": None}, "signals"),
     ],
 )

@@ -127,9 +127,9 @@ class Replaying:
 
     def _turn(self, record: TurnRecord, lane: _Lane) -> Replayed:
         candidate = self._choose(record)
-        reason = _undecidable(record) if candidate is not None else "route"
+        reason = _undecidable(record)
         if candidate is None or reason is not None:
-            return Replayed(record, reason=reason)
+            return Replayed(record, reason=reason or "route")
         own = record.why is not None and record.policy == candidate.policy
         signals = record.signals
         assert signals is not None  # else it is undecidable
@@ -216,7 +216,7 @@ class Replaying:
 def _undecidable(record: TurnRecord) -> Reason | None:
     if record.ended == "rejected":
         return "refused"
-    if record.why is None and record.policy:
+    if record.why is None and (record.policy or not record.route):
         return "unfinished"
     return "signals" if record.signals is None else None
 
