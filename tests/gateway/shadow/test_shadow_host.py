@@ -141,10 +141,9 @@ def test_a_shadow_takes_over_what_is_remembered_of_lanes_under_way(folder: Path)
     with running(TOML, folder) as gateway:
         assert turn(gateway, "s", 3) == "large"
         figures(gateway)
-        same = gateway.gateway.config.shadows["large"]
-        by = gateway.gateway.config.routes["coder"]
-        gateway.gateway.shadows.by_route = {"coder": (host.Shadow("same", "coder", by), same)}
-        gateway.gateway.shadows._counts["same"] = host.ShadowCounts("same", "coder")
+        file = folder / "turnout.toml"
+        file.write_text(file.read_text() + '[shadows.same]\nroute = "coder"\nas = "coder"\n')
+        assert gateway.reload()
         for steps in (4, 5, 6):
             turn(gateway, "s", steps)
         found = figures(gateway)["same"]
@@ -212,10 +211,23 @@ def test_without_capture_no_words_of_a_judge_are_kept(folder: Path) -> None:
         assert figures(gateway)["large"].turns == 1
 
 
-def test_lanes_of_shadows_are_apart_from_those_that_serve(folder: Path) -> None:
-    with running(TOML, folder) as gateway:
-        for n in range(5):
-            turn(gateway, f"s{n}", 1)
-        figures(gateway)
-        assert len(gateway.gateway.shadows._sessions) == 5  # type: ignore[arg-type]  # a store in memory
-        assert gateway.gateway.shadows._sessions is not gateway.gateway.sessions
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_memory_lives_where_sessions_do_apart_from_what_serves(
+    store: str, folder: Path, request: pytest.FixtureRequest
+) -> None:
+    """A stage router in the shadow of another goes its own way, hold by hold, wherever sessions are kept."""
+    url = request.getfixturevalue("redis_url") if store == "redis" else "memory:"
+    eager = (
+        '[shadows.eager]\nroute = "coder"\ntype = "stage"\nefficient = "small"\ncapable = "large"\nthreshold = 0.1\n'
+    )
+    same = '[shadows.same]\nroute = "coder"\nas = "coder"\n'
+    with running(f'{TOML}{eager}{same}[sessions]\nurl = "{url}"\n', folder) as gateway:
+        served = [turn(gateway, "s", steps) for steps in range(5)]
+        found = figures(gateway)
+        assert found["same"].agreed == found["same"].turns == 5
+        assert found["same"].usd == pytest.approx(found["same"].live_usd)
+        assert found["eager"].decided == 5
+        assert found["eager"].now["large"] >= served.count("large")
+        assert not any(counts.faults for counts in gateway.gateway.shadows.counts())
+        memory = gateway.turns()[0].memory
+        assert not any(name.startswith("beside/") for name in memory)

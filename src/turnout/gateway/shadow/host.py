@@ -78,10 +78,8 @@ class Shadows:
         self._ledger = ledger
         self._wrong = wrong
         self._words = config.ledger.capture != "none"
-        own = isinstance(sessions, MemoryStore)
-        # In one process the lanes of shadows must not push out those that serve.
-        limits = config.sessions
-        self._sessions: SessionStore = MemoryStore(ttl_s=limits.ttl_s, max_lanes=limits.max_lanes) if own else sessions
+        self._sessions = sessions
+        self._stores: dict[str, SessionStore] = {}
         self._queue: deque[Over] = deque()
         self._held = self._busy = 0
         self._rows: list[ShadowTurn] = []
@@ -100,9 +98,16 @@ class Shadows:
         for shadow in config.shadows.values():
             by_route[shadow.route] = (*by_route.get(shadow.route, ()), shadow)
             self._counts.setdefault(shadow.name, ShadowCounts(shadow.name, shadow.route))
+        self._stores = {name: self._stores.get(name) or self._store(config) for name in config.shadows}
         self.by_route = by_route
         if self._started:
             self.start()
+
+    def _store(self, config: Config) -> SessionStore:
+        """Where a shadow remembers. In one process lanes of shadows must push out neither those that serve nor one another's."""
+        if not isinstance(self._sessions, MemoryStore):
+            return self._sessions
+        return MemoryStore(ttl_s=config.sessions.ttl_s, max_lanes=config.sessions.max_lanes)
 
     def start(self) -> None:
         """Begin to decide, once there is a shadow; needs a running loop."""
@@ -166,9 +171,11 @@ class Shadows:
         await self._write()
 
     async def _beside(self, shadow: Shadow, over: Over) -> None:
-        counts = self._counts[shadow.name]
+        counts, store = self._counts[shadow.name], self._stores.get(shadow.name)
+        if store is None:  # a reload has just taken it off
+            return
         try:
-            found = await self._decided(shadow, over)
+            found = await self._decided(shadow, over, store)
         except Exception as error:
             # Whatever a shadow does, turns go on.
             counts.faults += 1
@@ -180,9 +187,9 @@ class Shadows:
         else:
             counts.unwritten += 1
 
-    async def _decided(self, shadow: Shadow, over: Over) -> ShadowTurn:
+    async def _decided(self, shadow: Shadow, over: Over, store: SessionStore) -> ShadowTurn:
         turn, record = over.turn, over.record
-        states = await self._remembered(shadow, turn)
+        states = await self._remembered(shadow, turn, store)
         memory = memory_of(states, turn.memory) if turn.lane.identified else {}
         tape = Tape(over.asked)
         decision, reason = _routed(shadow, replace(turn, memory=memory), tape)
@@ -191,7 +198,7 @@ class Shadows:
         if turn.lane.identified and _kept(record):
             after = folded(states, (*events_of(decision, agrees), *more))
             event = Placed(PLACE, Became(after))
-            await self._sessions.commit(_lane(shadow, turn), turn.conversation, turn.signals.compacted, (event,))
+            await store.commit(_lane(shadow, turn), turn.conversation, turn.signals.compacted, (event,))
         if decision is None:
             return _row(shadow, over, reason=reason)
         return _row(
@@ -204,11 +211,11 @@ class Shadows:
             flip=None if agrees else self._flip(over, decision),
         )
 
-    async def _remembered(self, shadow: Shadow, turn: Turn) -> Mapping[str, State]:
+    async def _remembered(self, shadow: Shadow, turn: Turn, store: SessionStore) -> Mapping[str, State]:
         """What the shadow remembers of the turn's lane."""
         if not turn.lane.identified:
             return {}
-        loaded = await self._sessions.load(_lane(shadow, turn), turn.conversation, turn.signals.compacted)
+        loaded = await store.load(_lane(shadow, turn), turn.conversation, turn.signals.compacted)
         kept = loaded.states.get(KEPT)
         states = revived(kept.states if isinstance(kept, Kept) else seeded(turn.memory))
         # After a turn that was dropped it is not known.
