@@ -35,6 +35,25 @@ def test_the_contract(d2: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (found["d1"], found["d2"], found["traps"], found["flags"]) == (50, float(d2), [], [])
 
 
+def test_a_matrix_may_be_a_list_of_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[WORKED["scores"][j].get(i) for i in WORKED["models"]] for j in WORKED["models"]]
+    assert run(["peers", "graph", scores(tmp_path, scores=rows), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["C_i"] == {author: one["C_i"] for author, one in EXPECTED["by_d2"]["50"]["targets"].items()}
+
+
+def test_old_scores_are_said_to_be_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "reviewed.json"
+    made.write_text(json.dumps(review_json(30, types=1)))
+    graph = str(tmp_path / "graph.json")
+    for days, said in (("0", "stale"), ("99999", "")):
+        options = ["--resamples", "0", "--stale-days", days, "--out", graph]
+        assert run(["peers", "graph", str(made), *options]) == 0
+        capsys.readouterr()
+        assert run(["peers", "show", graph]) == 0
+        assert ("days old" in capsys.readouterr().err) == bool(said)
+
+
 def test_a_trap_is_said_on_stderr_and_in_the_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = ["a", "b", "c", "d"]
     same = {j: {i: 3 + abs(models.index(i) - models.index(j)) for i in models if i != j} for j in models}
@@ -50,7 +69,8 @@ def test_a_trap_is_said_on_stderr_and_in_the_flags(tmp_path: Path, capsys: pytes
         ({"models": ["M1", "M2"], "scores": {}}, "a graph needs at least 3 models, got 2"),
         ({"models": ["M1", "M2", "M3"]}, "scores: M4 is not among `models`"),
         ({"models": ["M1", "M1", "M3"]}, "models: two models have the same name"),
-        ({"scores": [[1]]}, "Expected `object`, got `array`"),
+        ({"scores": [[1]]}, "`scores` must have a row and a column for each of 5 models"),
+        ({"scores": 7}, "Expected `object`, got `int`"),
         ({"cells": {"M1": {"M2": [1, 2]}}}, "cells.M1.M2: 2 entries for 0 `questions`"),
         ({"scores": {"M1": {"M2": "high"}}}, "got `str`"),
     ],

@@ -1,5 +1,6 @@
 """`turnout peers graph`, `turnout peers show`: who looks at whose answers, from scores."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -82,6 +83,9 @@ def show(
     from turnout.peers.graph.measure import read
 
     found = read(file)
+    now = datetime.now(UTC)
+    if (state := found.staleness(now)) != "fresh":
+        output.say(f"warning: {state}: the scores are {found.age_days(now):.0f} days old")
     if type_ and type_ not in found.by_type:
         known = ", ".join(found.by_type) or "none"
         raise exits.CommandError(f"{file}: no type {type_!r}", exits.NOT_FOUND, f"there are: {known}")

@@ -66,7 +66,7 @@ def simulate(
         _numbers("--d2", d2, float, 0, 100),
         _named("--picker", picker, Picker),
         _named("--edge-score", edge_score, EdgeScore),
-        by_type,
+        by_type=by_type,
     )
     wanted = Wanted(grid, splits, seed, _prices(price or []), vote_cost, resamples, processes, ray)
     table = read(answers, [name.strip() for name in models.split(",") if name.strip()])

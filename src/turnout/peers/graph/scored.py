@@ -54,7 +54,8 @@ class ReviewManifest(Struct, frozen=True):
 class Scored(Struct, frozen=True):
     """Scores of models by models.
 
-    `scores[judge][author]`: None on the diagonal, for no score and for one from too few questions. The rest is there where a
+    `scores[judge][author]`: None on the diagonal, for no score and for one from too few questions; in a file also a list of rows
+    in the order of `models`. The rest is there where a
     review wrote the file: `cells` the scores behind the means, aligned with `questions`; `self_scores` and `lengths` by author,
     aligned alike; `judges` how each did its work. `digest`, `made_at`: of the file that was read.
     """
@@ -74,11 +75,32 @@ class Scored(Struct, frozen=True):
     made_at: str = ""
 
 
+class _Rows(Struct):
+    """A file whose matrix is a list of rows."""
+
+    models: list[str]
+    scores: list[list[float | None]]
+
+
+def _named(data: bytes) -> Scored:
+    """The scores in a file's text, whichever way it writes the matrix."""
+    try:
+        rows = msgspec.json.decode(data, type=_Rows)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(data, type=Scored)
+    if len(rows.scores) != len(rows.models) or any(len(row) != len(rows.models) for row in rows.scores):
+        raise msgspec.ValidationError(f"`scores` must have a row and a column for each of {len(rows.models)} models")
+    scores = {
+        judge: dict(zip(rows.models, row, strict=True)) for judge, row in zip(rows.models, rows.scores, strict=True)
+    }
+    return msgspec.convert(msgspec.json.decode(data) | {"scores": scores}, Scored)
+
+
 def read(path: Path) -> Scored:
     """The scores in a file. Raises ConfigError with what is wrong and where."""
     data = path.read_bytes()
     try:
-        found = msgspec.json.decode(data, type=Scored)
+        found = _named(data)
     except msgspec.MsgspecError as error:
         raise ConfigError(
             f'{error}; expected {{"models": ["a", "b", "c"], "scores": {{"a": {{"a": null, "b": 7, ...}}, ...}}}}, judge first',

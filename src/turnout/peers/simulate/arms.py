@@ -66,7 +66,8 @@ class Arm(Struct, frozen=True):
 
 
 class Grid(Struct, frozen=True):
-    """Settings that strategies are tried with; the first of each is the one that other axes are combined with."""
+    """Settings that strategies are tried with. The first of each list is left out of names. `drawn`: also with voters that are
+    drawn from all. `by_type`: also with a graph for each category."""
 
     modes: tuple[Mode, ...] = ("paper", "default")
     firsts: tuple[First, ...] = ("best", "worst", "random")
@@ -75,6 +76,7 @@ class Grid(Struct, frozen=True):
     d2s: tuple[float, ...] = (50.0,)
     pickers: tuple[Picker, ...] = ("random",)
     edge_scores: tuple[Literal["raw", "judge_centered"], ...] = ("raw",)
+    drawn: bool = True
     by_type: bool = False
 
 
@@ -94,7 +96,7 @@ def arms(grid: Grid, models: int, *, comparable: bool, samples: bool) -> dict[st
         arm = Arm("random_chain", first, alpha=alpha)
         found[_named("random_chain", arm, grid)] = arm
     settings = [Settings(*one) for one in product(grid.d1s, grid.d2s, grid.edge_scores)]
-    for mode, targeted in product(grid.modes, (True, False)):
+    for mode, targeted in product(grid.modes, (True, False) if grid.drawn else (True,)):
         for first, alpha, picker, one in product(grid.firsts, grid.alphas, grid.pickers, settings):
             arm = Arm("chain", first, mode, targeted, alpha, one, picker)
             found[_named(arm.strategy, arm, grid)] = arm

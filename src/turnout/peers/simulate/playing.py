@@ -70,13 +70,13 @@ class Playing:
         self.electing = electing
         self.prices = prices
         self.optimistic = optimistic
-        self.keeps = shared and rules.picker != "weighted"
+        self._keeps = shared and rules.picker != "weighted"
         self._known: dict[object, _Fork | Played] = {}
 
     def play(self, question: Question, first: int, seed: int) -> Played:
         """What comes of a question when `first` answers first."""
         electorate, draw = self.electing(question), dice(question.id, seed)
-        if not self.keeps:
+        if not self._keeps:
             return self._played(question, electorate, self._run(question, electorate, first, draw))
         ways, place = self._known, self._kind(question, electorate, first)
         while isinstance(node := ways.get(place), _Fork):
