@@ -11,7 +11,8 @@ from tests.lived import FAILED, PASSED, Life
 
 from turnout.cli import exits
 from turnout.cli.app import run
-from turnout.gateway.config import parse
+from turnout.gateway.config import load, parse
+from turnout.gateway.versions import folder_of, table_of, version
 from turnout.ledger.store import Ledger
 
 CONFIG = """\
@@ -110,6 +111,20 @@ def test_turns_can_be_chosen_and_printed_one_by_one(folder: Path, capsys: pytest
     assert [row["target"] for row in rows] == [row["was"] for row in rows]
     assert {row["session"] for row in rows} == {"s1", "s2"}
     assert all(row["why"]["sentence"] and row["usd"] for row in rows)
+
+
+def test_a_version_of_a_route_is_asked_before_it_serves(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = load("turnout.toml", None)
+    made = version(config, "coder", {**table_of(config.routes["coder"]), "threshold": 0.99})
+    folder_of(config).add(made)
+    same, other = shown(capsys, "--as", "coder"), shown(capsys, "--as", "coder", "--policy", made.digest[:6])
+    assert (same["agreed"], same["own"]["turns"]) == (10, 10)
+    assert other["agreed"] < 10
+    assert other["own"]["turns"] == 0
+    assert run(["replay", "turnout.db", "turnout.toml", "--as", "coder", "--policy", "nothing"]) == exits.USAGE
+    assert "has no version `nothing`" in capsys.readouterr().err
+    assert run(["replay", "turnout.db", "turnout.toml", "--policy", made.digest]) == exits.USAGE
+    assert "name the route with --as" in capsys.readouterr().err
 
 
 def test_what_needs_a_call_is_counted_and_never_guessed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,9 @@ def replay(
     as_: Annotated[
         str, typer.Option("--as", metavar="ROUTE", help="Decide every turn as this route of CONFIG would.")
     ] = "",
+    policy: Annotated[
+        str, typer.Option(metavar="DIGEST", help="Decide by this version of the route that --as names.")
+    ] = "",
     session: Annotated[str, typer.Option(metavar="ID", help="Only turns of this session.")] = "",
     since: Annotated[str, typer.Option(metavar="WHEN", help=f"Only turns from then on: {periods.HELP}.")] = "",
     until: Annotated[str, typer.Option(metavar="WHEN", help="Only turns before then.")] = "",
@@ -51,6 +54,10 @@ def replay(
     from turnout.ledger.reading import TurnFilter
 
     loaded = load(config, None)
+    if policy:
+        if not as_:
+            raise exits.CommandError("--policy names a version of a route", step="name the route with --as")
+        loaded = _by_version(loaded, as_, policy)
     which = TurnFilter(
         route=route,
         session=session,
@@ -96,6 +103,28 @@ def _replayed(ledger: "Ledger", config: "Config", which: "TurnFilter", as_: str)
                 if done % TELL_EVERY == 0 or done == total:
                     told("turns replayed", done, total)
                 yield one
+
+
+def _by_version(config: "Config", route: str, digest: str) -> "Config":
+    """The configuration with a version of one of its routes in place of the route."""
+    import typing
+
+    import msgspec
+
+    from turnout.cli.serve import require_route
+    from turnout.gateway.promoted import Declared
+    from turnout.gateway.shadow.tables import kept_version
+    from turnout.gateway.tables import Tables
+    from turnout.gateway.versions import folder_of
+    from turnout.routing import RouterConfig
+
+    own = config.routes[require_route(config.routes, route)]
+    tables = Tables("", config.file, typing.get_args(RouterConfig))
+    declared = Declared(config.upstreams, config.targets, config.signals)
+    found = kept_version(own, digest, folder_of(config).path, declared, tables, ("routes", route))
+    if found is None:
+        raise next(finding for finding in tables.findings if finding.severity == "error").error(config.file)
+    return msgspec.structs.replace(config, routes={**config.routes, route: found})
 
 
 def _replaying(ledger: "Ledger", config: "Config", as_: str) -> "Replaying":

@@ -81,24 +81,34 @@ class ShadowTables:
         )
 
     def _version(self, keys: ShadowKeys, path: Where) -> Route | None:
-        try:
-            stored = Folder(self._folder).find(keys.route, keys.policy)
-        except ConfigError as error:
-            self._tables.note((*path, "policy"), error.message)
-            return None
-        if stored is None or stored.policy is None:
-            message = f"route `{keys.route}` has no version `{keys.policy}` in {self._folder}"
-            self._tables.note((*path, "policy"), message, f"turnout policy list {keys.route}")
-            return None
-        tables = Tables(stored.path.read_text("utf-8-sig"), str(stored.path), self._tables.routers)
-        tables.findings = self._tables.findings
-        return read_version(stored.policy, self._routes[keys.route], self._declared, tables)
+        where = (*path, "policy")
+        return kept_version(self._routes[keys.route], keys.policy, self._folder, self._declared, self._tables, where)
 
     def _known(self, route: str, path: Where) -> bool:
         if route in self._routes:
             return True
         self._tables.note(path, f"unknown route `{route}`", nearest(route, self._routes, "routes"))
         return False
+
+
+def kept_version(
+    own: Route, digest: str, folder: Path, declared: Declared, tables: Tables, where: Where
+) -> Route | None:
+    """The route that a version of `own` makes of it, found in `folder` by the beginning of its digest; None when there is none or
+    it is wrong, which is noted in `tables`, at `where` in their file or in that of the version."""
+    try:
+        stored = Folder(folder).find(own.name, digest)
+    except ConfigError as error:
+        tables.note(where, error.message)
+        return None
+    if stored is None or stored.policy is None:
+        tables.note(
+            where, f"route `{own.name}` has no version `{digest}` in {folder}", f"turnout policy list {own.name}"
+        )
+        return None
+    found = Tables(stored.path.read_text("utf-8-sig"), str(stored.path), tables.routers)
+    found.findings = tables.findings
+    return read_version(stored.policy, own, declared, found)
 
 
 def shown(shadow: Shadow) -> dict[str, Any]:
