@@ -162,13 +162,13 @@ def print_graph(found: "Measured", task_type: str) -> None:
 
 
 def _print_judges(found: "Measured") -> None:
-    from turnout.peers.graph.words import figure, share, signed
+    from turnout.peers.graph.words import failing, figure, share, signed
 
     if not found.judges:
         return
     table = output.table("judge", "SD", "r with others", "r with length", "for itself", "unread", "")
     for name, one in found.judges.items():
-        said = "; ".join(filter(None, (one.excluded and f"left out: {one.excluded}", *one.notes)))
+        said = "; ".join(filter(None, (failing(found, name), *one.notes)))
         figures = (signed(one.agreement), signed(one.length), signed(one.self_preference), share(one.parse_failures))
         table.row(name, figure(one.spread), *figures, said)
     table.print()

@@ -15,6 +15,7 @@ from turnout.peers.graph.measure import Measured, Wanted, measure, shrunk
 from turnout.peers.graph.relations import Settings
 from turnout.peers.graph.resampling import Resampled
 from turnout.peers.graph.scored import Scored
+from turnout.peers.graph.words import failing
 from turnout.routing.collaboration.graph import read
 
 FEW = Wanted(resamples=200)
@@ -140,18 +141,21 @@ def test_a_judge_that_disagrees_is_left_out_of_scores_and_votes() -> None:
     kept = measure(scored, Wanted(outliers=True, resamples=0), Resampled)
     assert kept.excluded == {}
     assert any(note.startswith("kept although they fail: anchor") for note in kept.notes)
+    assert failing(found, "anchor").startswith("left out: it does not agree")
+    assert failing(kept, "anchor").startswith("kept, but: it does not agree")
+    assert failing(kept, "plain") == ""
 
 
 def test_a_judge_without_spread_and_one_that_cannot_be_read_are_left_out() -> None:
     flat = judges(spoilt("odd", lambda author, q: 7))["odd"]
     assert flat.spread == 0.0
-    assert "hardly differ" in flat.excluded
+    assert "hardly differ" in flat.fails
     assert flat.agreement is None
     data = review_json(60)
     data["judges"]["odd"] = {"asked": 240, "scored": 210, "parse_failures": 30}
     unread = judges(msgspec.convert(data, Scored))["odd"]
     assert unread.parse_failures == 0.125
-    assert "could not be read" in unread.excluded
+    assert "could not be read" in unread.fails
 
 
 def test_judges_are_kept_where_too_few_would_be_left() -> None:

@@ -30,7 +30,7 @@ class Judge(Struct, frozen=True):
     `scores`: how many it gave. `mean`, `spread`: of these, and their standard deviation. `agreement`: Pearson's correlation with
     the mean score of the other judges for the same answers. `length`: Spearman's correlation of its scores with the lengths of
     the answers. `self_preference`: by how much its scores for its own answers exceed those of the others. `parse_failures`: share
-    of scores that could not be read. `notes`: what to beware of. `excluded`: why it is left out, "" = it is not.
+    of scores that could not be read. `notes`: what to beware of. `fails`: why it is not to be relied on, "" = it is.
     """
 
     scores: int
@@ -41,7 +41,7 @@ class Judge(Struct, frozen=True):
     self_preference: float | None
     parse_failures: float | None
     notes: tuple[str, ...]
-    excluded: str
+    fails: str
 
 
 def judges(scored: Scored) -> dict[str, Judge]:
@@ -90,17 +90,17 @@ def _judge(scored: Scored, judge: str, answers: dict[Answer, dict[str, float]], 
     length_said = correlation(ranks([a for a, _ in long]), ranks([b for _, b in long]))
     work = scored.judges.get(judge)
     failures = work.parse_failures / work.asked if work is not None and work.asked else None
-    excluded = _excluded(len(own), None if spread is None else spread * points, agreement, failures)
+    fails = _fails(len(own), None if spread is None else spread * points, agreement, failures)
     notes = []
     if length_said is not None and length_said > LENGTH:
         notes.append(f"its scores follow length (rank correlation {length_said:.2f})")
     preference = _self_preference(scored, judge, answers)
     if preference is not None and abs(preference) * points >= 0.5:
         notes.append(f"scores its own answers {preference:+.2f} beside the others")
-    return Judge(len(own), mean, spread, agreement, length_said, preference, failures, tuple(notes), excluded)
+    return Judge(len(own), mean, spread, agreement, length_said, preference, failures, tuple(notes), fails)
 
 
-def _excluded(scores: int, spread: float | None, agreement: float | None, failures: float | None) -> str:
+def _fails(scores: int, spread: float | None, agreement: float | None, failures: float | None) -> str:
     if failures is not None and failures > MOST_FAILURES:
         return f"{failures:.0%} of its scores could not be read (limit {MOST_FAILURES:.0%})"
     if scores < _LEAST_ANSWERS:

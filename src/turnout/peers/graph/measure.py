@@ -128,7 +128,7 @@ def measure(
 
 def _excluded(scored: Scored, reported: Mapping[str, Judge], wanted: Wanted) -> tuple[dict[str, str], tuple[str, ...]]:
     """The judges that are left out with the reasons, and what is to be said where they cannot be."""
-    failing = {name: judge.excluded for name, judge in reported.items() if judge.excluded}
+    failing = {name: judge.fails for name, judge in reported.items() if judge.fails}
     if not failing:
         return {}, ()
     said = "; ".join(f"{name}: {why}" for name, why in failing.items())

@@ -7,7 +7,7 @@ from string import Template
 
 from turnout.peers.graph.measure import Measured
 from turnout.peers.graph.pictures import PANELS, svg
-from turnout.peers.graph.words import CELLS, figure, names, share, signed, sure
+from turnout.peers.graph.words import CELLS, failing, figure, names, share, signed, sure
 from turnout.routing.collaboration.graph import Relations
 
 
@@ -78,7 +78,7 @@ def _judges(found: Measured) -> str:
             signed(one.length),
             signed(one.self_preference),
             share(one.parse_failures),
-            "; ".join(filter(None, (one.excluded and f"left out: {one.excluded}", *one.notes))),
+            "; ".join(filter(None, (failing(found, name), *one.notes))),
         )
         for name, one in found.judges.items()
     ]

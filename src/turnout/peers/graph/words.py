@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from turnout.peers.graph.measure import Measured
 from turnout.peers.graph.stability import Bounds, Stability
 from turnout.routing.collaboration.graph import Category
 
@@ -34,6 +35,12 @@ def sure(worth: Stability | None, model: str, category: Category | None) -> str:
         return category
     share = worth.category[model].get(category, 0.0)
     return f"{category} {share:.0%}{' unstable' if model in worth.unstable else ''}"
+
+
+def failing(found: Measured, judge: str) -> str:
+    """Why a judge is left out, or would be; "" where it is not."""
+    why = found.judges[judge].fails
+    return why and f"{'left out' if judge in found.excluded else 'kept, but'}: {why}"
 
 
 def share(value: float | None) -> str:
