@@ -11,7 +11,8 @@ from turnout.pricing.caching import Caching
 from turnout.pricing.rates import Rates, cost
 from turnout.routing import Ask, Decision, Failure, Lane, Outcome, Router, TargetFacts, TargetName, Turn
 from turnout.routing.asked import asked
-from turnout.routing.core import Answer
+from turnout.routing.core import Answer, Placed
+from turnout.routing.warmth import Warmed
 from turnout.sessions.store import MemoryStore
 from turnout.signals import observe
 from turnout.steps import Run
@@ -45,8 +46,12 @@ class Life:
         full: bool = False,
         answers: Callable[[Ask], Outcome] = lambda ask: Failure("unavailable"),
         rung: Any = "header",
+        targets: Mapping[TargetName, TargetFacts] = TARGETS,
+        begins: float = 1e9,
     ) -> None:
+        self.begins = begins
         self.router = router
+        self.targets = targets
         self.policy = policy
         self.lane = Lane("", session, "", rung)
         self.full = full
@@ -75,16 +80,18 @@ class Life:
         body = json.dumps({"model": "coder", "messages": self.messages}).encode()
         request = CODECS["openai_chat"].read_request(body)
         signals = observe(request.conversation)
-        at = 1e9 + 10.0 * len(self.records)
+        at = self.begins + 10.0 * len(self.records)
         loaded = asyncio.run(self.store.load(self.lane, request.conversation, signals.compacted))
         turn = Turn(
             f"{self.lane.session}-{len(self.records):04d}", self.lane, request.conversation, request.settings, signals,
-            TARGETS, loaded.states, at, 600.0, "coder",
+            self.targets, loaded.states, at, 600.0, "coder",
         )  # fmt: skip
         decision, calls, heard = self._routed(turn)
-        if kept:
-            asyncio.run(self.store.commit(self.lane, request.conversation, signals.compacted, decision.remember))
         size = prompt if prompt is not None else 2_000 + len(body) // 4
+        if kept:
+            warmed = Placed("gateway", Warmed(decision.target, at, 1, size, size, 100, size))
+            events = (*decision.remember, warmed)
+            asyncio.run(self.store.commit(self.lane, request.conversation, signals.compacted, events))
         calls = self._answered(decision, calls, Usage(size, 100)) if kept else calls
         record = TurnRecord(
             id=turn.id, at=at, route="coder", policy=self.policy, session=self.lane.session, rung=self.lane.rung,

@@ -12,6 +12,7 @@ from tests.lived import FAILED, PASSED, Life
 from turnout.cli import exits
 from turnout.cli.app import run
 from turnout.gateway.config import load, parse
+from turnout.gateway.facts import facts
 from turnout.gateway.versions import folder_of, table_of, version
 from turnout.ledger.store import Ledger
 
@@ -48,16 +49,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a configuration and a ledger that its route made: two sessions, the second a day later."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "turnout.toml").write_text(CONFIG)
-    route = parse(CONFIG).routes["coder"]
+    config = parse(CONFIG)
+    route = config.routes["coder"]
     ledger = Ledger.open("sqlite:///turnout.db")
     for number, session in enumerate(("s1", "s2")):
-        life = Life(route.router, policy=route.policy, session=session)
+        begins = 1e9 + 86_400.0 * number
+        life = Life(route.router, policy=route.policy, session=session, targets=facts(config), begins=begins)
         for text in (PASSED, FAILED, FAILED, PASSED):
             life.turn()
             life.result(text)
         life.turn()
         for record in life.records:
-            ledger.append(msgspec.structs.replace(record, at=record.at + 86_400.0 * number))
+            ledger.append(record)
     ledger.close()
     return tmp_path
 

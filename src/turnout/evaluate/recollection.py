@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 from turnout.ledger.trace import TurnRecord
 from turnout.routing.core import Decision, State
+from turnout.routing.spending import KEY as SPENDING
+from turnout.routing.spending import Spending
 from turnout.sessions.store import folded, revived
 from turnout.signals import Signals
 
@@ -64,6 +66,6 @@ class Recollection:
             del self._kept[0]
 
 
-def as_recorded(record: TurnRecord, decision: Decision) -> Callable[[], States]:
-    """The lane's states after a turn of the router's own, made when they are wanted."""
-    return lambda: folded(revived(record.memory), decision.remember)
+def as_recorded(record: TurnRecord, decision: Decision, spending: Spending) -> Callable[[], States]:
+    """The lane's states after a turn of the router's own, made when they are wanted. `spending`: what caches hold by then."""
+    return lambda: {**folded(revived(record.memory), decision.remember), SPENDING: spending}

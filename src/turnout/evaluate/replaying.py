@@ -15,8 +15,9 @@ from turnout.evaluate.recollection import Recollection, States, as_recorded
 from turnout.evaluate.replay import differences, turn_of
 from turnout.ledger.answered import answered, aside_of, aside_usd, decided_target
 from turnout.ledger.trace import TurnRecord
-from turnout.routing.beside import Beside, Flip, beside, changed, events_of, memory_of, seeded, side, weighed
+from turnout.routing.beside import Flip, beside, changed, events_of, memory_of, seeded, side, weighed
 from turnout.routing.core import Decision, Router, TargetFacts, TargetName
+from turnout.routing.spending import KEY as SPENDING
 from turnout.routing.spending import Answered, Price, Spending, charged, priced
 from turnout.routing.tape import Tape, played
 from turnout.sessions.store import folded, revived
@@ -145,10 +146,12 @@ class Replaying:
             self._unpriced(record, lane)
             return Replayed(record, reason=miss.reason, own=own)
         agrees = self._agree(record, decision)
+        price = self._priced(record, lane, decision, states, own)
         if identified and _kept(record):
-            after = as_recorded(record, decision) if own else folded(states, events_of(decision, agrees))
-            lane.memory.keep(signals, after)
-        price = self._priced(record, lane, decision, beside(states), own)
+            if own:
+                lane.memory.keep(signals, as_recorded(record, decision, lane.spending))
+            else:
+                lane.memory.keep(signals, {**folded(states, events_of(decision, agrees)), SPENDING: lane.spending})
         return Replayed(
             record,
             decision,
@@ -188,14 +191,18 @@ class Replaying:
         # An imported turn names a model, which the configuration may have as a target of another name.
         return was not in self._targets and self._models.get(record.model) == decision.target
 
-    def _priced(self, record: TurnRecord, lane: _Lane, decision: Decision, went: Beside, own: bool) -> Price | None:
+    def _priced(self, record: TurnRecord, lane: _Lane, decision: Decision, states: States, own: bool) -> Price | None:
+        if not own:
+            # Where the conversation was sent again or taken back, it goes on from there.
+            spending = states.get(SPENDING)
+            lane.spending = spending if isinstance(spending, Spending) else Spending()
         answer = self._answered(record)
         if answer is None:
             return None
         chosen = decision.target
         if chosen == record.decided and record.target:
             chosen = TargetName(record.target)  # what could not serve then would not have served now
-        facts = None if went.lost and not own else self._targets.get(chosen)
+        facts = None if beside(states).lost and not own else self._targets.get(chosen)
         found = priced(lane.spending, answer, self._targets.get(TargetName(answer.target)), facts)
         lane.spending = lane.spending.after(charged(answer, facts))
         return found
