@@ -112,8 +112,9 @@ class State:
     @property
     def known_usd(self) -> float:
         """What is known to have been spent, on runs that were given up too."""
-        given_up = sum(figures.known_usd for figures in self.given_up.values() if figures is not None)
-        return given_up + sum(run.finished.figures.known_usd for run in self.runs.values())
+        # Copied first: other threads add lines meanwhile.
+        given_up = sum(figures.known_usd for figures in list(self.given_up.values()) if figures is not None)
+        return given_up + sum(run.finished.figures.known_usd for run in list(self.runs.values()))
 
 
 def key_of(manifest: Manifest) -> Key:

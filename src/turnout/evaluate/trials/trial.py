@@ -129,7 +129,7 @@ class Trial:
             if asked.time_limit_s is not None and time.monotonic() - self._began >= asked.time_limit_s:
                 self.halted = f"the time limit of {asked.time_limit_s:g} s is reached"
             elif asked.max_cost_usd is not None:
-                unknown = [run for run in state.runs.values() if run.finished.figures.cost_gap]
+                unknown = [run for run in list(state.runs.values()) if run.finished.figures.cost_gap]
                 if state.known_usd >= asked.max_cost_usd:
                     self.halted = (
                         f"the cost limit of {asked.max_cost_usd:g} USD is reached, --max-cost-usd may be raised"
