@@ -57,10 +57,24 @@ ROUTES = {
     "affinity": '[routes.r.router]\ntype = "random"\ntargets = ["{form}-weak", "{form}-strong"]',
     "composite": '[[routes.r.routers]]\nname = "first"\nuser_turn = true\nrouter = "{form}-strong"\n'
     '[[routes.r.routers]]\nname = "last"\nrouter = "{form}-weak"',
+    "collaboration": 'graph = "graph.json"\nprefer = ["weak"]\nmodels = { weak = "{form}-weak", judge = "judge" }',
     "canary": 'incumbent = "{form}-weak"\ncandidate = "{form}-strong"\nshare = 0.5',
 }
 """How a route of every type is configured here."""
 JUDGED = {"escalate": True, "reason": "stuck", "crux": "it", "primary_rule": "LIM-1", "p_solve": 0.1}
+GRAPH: JSON = {
+    "models": ["weak", "judge"],
+    "scores": {"weak": {}, "judge": {}},
+    "given": {"weak": 5.0, "judge": 5.0},
+    "received": {"weak": 5.0, "judge": 5.0},
+    "category": {"weak": None, "judge": None},
+    "C": ["judge"],
+    "C_prime": [],
+    "C_i": {"weak": ["judge"], "judge": []},
+    "C_prime_i": {},
+    "excluded": {"weak": "its votes would look like turns of its own here"},
+    "manifest": {"made_at": "2026-01-01T00:00:00Z"},
+}
 PERMISSIONS = "<permissions instructions>Never write outside the workspace.</permissions instructions>"
 SCHEMA: JSON = {"type": "object", "properties": {"command": {"type": "string"}}}
 
@@ -176,6 +190,7 @@ def test_every_type_of_router_is_looked_at_here() -> None:
 def test_no_router_changes_what_the_client_allows(kind: str, form: str, upstream: Played, tmp_path: Path) -> None:
     verdict = {"text": json.dumps({**JUDGED, "capability_boundary": "unsupported"})}
     script(tmp_path, "judge.jsonl", verdict)
+    (tmp_path / "graph.json").write_text(json.dumps(GRAPH))
     keys = ROUTES[kind].replace("{form}", form).replace("{prompt}", PROMPT)
     route = f'\n[routes.r]\ntype = "{kind}"\nhandover_note = true\n{keys}\n'
     other = f'[routes.other]\ntype = "passthrough"\ntarget = "{form}-weak"\nhandover_note = true\n'

@@ -1,8 +1,9 @@
 """Performs the model calls a router asks for while it decides: streamed from the upstream, given back whole."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -36,7 +37,7 @@ class Asker:
     An ask without settings of its own asks as the client did, and its reply may become the turn's answer: it is prepared as a
     forwarded request would be. `known`: who made what in the lane. `strict`: such an ask fails
     rather than lose part of the request. `route`: its name, whose judges are counted together. `note_for`: the edits that hand
-    the work over to a model, for such asks.
+    the work over to a model, for such asks. `tell`: tells a client that waits what goes on.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Asker:
         route: str = "",
         note_for: Callable[[Model], tuple[Edit, ...]] | None = None,
         record: Callable[[Ask, Outcome], None] | None = None,
+        tell: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._gateway = gateway
         self._request = request
@@ -66,10 +68,15 @@ class Asker:
         self._route = route
         self._note_for = note_for
         self._record = record
+        self._tell = tell
 
     async def perform(self, ask: Ask) -> Outcome:
         """The outcome of one ask: a reply, or a failure of the closed set."""
+        if ask.tells and self._tell is not None:
+            await self._tell(ask.tells)
         outcome = await self._perform(ask)
+        if isinstance(outcome, Failure) and outcome.kind == "timeout" and self._left_s(ask) <= 0:
+            outcome = msgspec.structs.replace(outcome, reason="deadline")
         if self._record is not None:
             self._record(ask, outcome)
         return outcome
@@ -82,7 +89,17 @@ class Asker:
         if ask.purpose not in ANSWERING:
             return await self._judged(ask)
         model = self._gateway.models[ask.target]
-        return await self._called(ask, model, self._account(model, ask.purpose), ask.within_s)
+        account, left_s = self._account(model, ask.purpose), min(ask.within_s, self._left_s(ask))
+        return await self._called(ask, model, account, left_s) if left_s > 0 else self._too_late(ask, account)
+
+    def _left_s(self, ask: Ask) -> float:
+        """Seconds until the time by which the ask must have been answered."""
+        return math.inf if ask.by_s is None else self._turn_began + ask.by_s - time.monotonic()
+
+    def _too_late(self, ask: Ask, account: Account) -> Failure:
+        error = UpstreamError("timeout", f"no time was left for {ask.purpose} on {ask.target}")
+        error.sent = False
+        return self._failure(error, None, account)
 
     def _account(self, model: Model, purpose: str) -> Account:
         account = Account(model, purpose, self._turn_began)
@@ -94,7 +111,8 @@ class Asker:
         judges, route = self._gateway.judges, self._route
         model = judges.models[ask.target]
         account = self._account(model, ask.purpose)
-        outcome: Outcome | None = judges.refusal(route, ask.target)
+        late = self._left_s(ask) <= 0
+        outcome: Outcome | None = self._too_late(ask, account) if late else judges.refusal(route, ask.target)
         if outcome is None:
             outcome = await self._in_turn(ask, model, account)
         if isinstance(outcome, Failure):
@@ -136,9 +154,10 @@ class Asker:
     def _patience_s(self, ask: Ask) -> float:
         """The longest to wait for an opinion: a turn can do without, but not without its answer, so it takes half of the time
         that the turn has left at most."""
+        within_s = min(ask.within_s, self._left_s(ask))
         if self._until is None:
-            return ask.within_s
-        return min(ask.within_s, max(self._until - time.monotonic(), 0.0) / 2)
+            return within_s
+        return min(within_s, max(self._until - time.monotonic(), 0.0) / 2)
 
     def concluded(self, decision: Decision) -> None:
         """The router has decided. What it found to be no judgement, though the reply was as expected, is known from its word."""

@@ -5,6 +5,7 @@
 
 import importlib.util
 import ipaddress
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,12 @@ from turnout.errors import ConfigError
 from turnout.gateway import lines
 from turnout.gateway.config import Config, read, wrong_secrets
 from turnout.gateway.facts import rates_of
+from turnout.gateway.graphs import graph_concerns
 from turnout.gateway.nested import nested
 from turnout.gateway.routes import Route
 from turnout.gateway.tables import Finding, Tables
 from turnout.pricing import Prices, Rates
+from turnout.routing.collaboration.router import Collaboration
 from turnout.routing.core import TargetName
 from turnout.sessions import address
 from turnout.upstream.scripted import Script
@@ -142,6 +145,9 @@ class _Checks:
             )
         for field, message in _concerns(router):
             self.warn((*path, field), message)
+        if isinstance(router, Collaboration):
+            for field, message, hint in graph_concerns(router, self.config.targets, time.time()):
+                self.warn((*path, field), message, hint)
 
     def _budget(self, route: Route) -> None:
         """A limit on judges needs judges, and their prices."""
@@ -151,6 +157,7 @@ class _Checks:
         path = ("routes", route.name, limits[0])
         routers = [router for _, router in nested(route.router, ())]
         judges = {name for router in routers for key in _JUDGES if isinstance(name := getattr(router, key, None), str)}
+        judges |= {name for router in routers for name in getattr(router, "voters", ())}
         if not judges:
             self.warn(path, "no router of this route asks a judge")
         for name in sorted(judges):

@@ -41,6 +41,9 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     serving.usage, serving.stop, serving.response_id = reply.usage, reply.stop, reply.id
     await serving.commit(reply, body)
     if stream:
+        if serving.outlet.opened and decision.why.consensus:
+            # The head went out before this was known.
+            await serving.tell(decision.why.consensus)
         serving.keep_response(body)
         await serving.outlet.write(body, last=True)
     else:

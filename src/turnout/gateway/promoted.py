@@ -59,7 +59,7 @@ class Promoted:
         except ConfigError as error:
             self._wrong(error)
             return own
-        tables = Tables(text, str(self._folder.path / change.file), self._tables.routers)
+        tables = Tables(text, str(self._folder.path / change.file), self._tables.routers, self._tables.folder)
         tables.findings = self._tables.findings
         route = read_version(policy, own, self._declared, tables)
         if route is None:

@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from turnout.gateway import lines
+from turnout.gateway.graphs import bind_graphs
+from turnout.gateway.nested import nested
 from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Tables, nearest
 from turnout.policies.identity import identity
@@ -113,6 +115,8 @@ def read_route(
     named = [*targets_of(router), *targets_of(common)]
     if common.subagents is not None or common.background is not None:
         router = ByAgent(router, common.subagents, common.background, common.small_models)
+    if not bind_graphs(router, path, tables):
+        return None
     for where, reason in refusals(router):
         tables.note((*path, *where), reason)
     for where, target in named:
@@ -177,7 +181,8 @@ def policy_of(
     route: Route, upstreams: Mapping[str, Upstream], targets: Mapping[TargetName, Target], signals: Additions
 ) -> str:
     """Digest of what shapes the route's decisions and the models behind them."""
-    added = (msgspec.to_builtins(signals),) if signals != Additions() else ()
+    added = [msgspec.to_builtins(signals)] if signals != Additions() else []
+    added += [found for _, router in nested(route.router, ()) if (found := getattr(router, "rests_on", ""))]
     return identity(canonical(route), models_behind(route, upstreams, targets), *added)
 
 

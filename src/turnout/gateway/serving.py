@@ -53,6 +53,7 @@ from turnout.upstream.models import Model
 from turnout.wire.codec import Codec, Request, Writer
 from turnout.wire.drops import Drop
 from turnout.wire.responses.references import given_items
+from turnout.wire.sse import comment
 
 
 class Serving:
@@ -221,6 +222,7 @@ class Serving:
                     route.name,
                     partial(note_for, self) if route.handover_note else None,
                     self._asked if self.gateway.keeps_bodies or self.shadowed is not None else None,
+                    self.tell,
                 )
                 self.await_content()
                 decision = await drive(run, {Ask: asker.perform})
@@ -258,6 +260,11 @@ class Serving:
             if not outlet.head:
                 outlet.head = self.head()
 
+    async def tell(self, text: str) -> None:
+        """Tell a streaming client that waits for its answer what goes on, in a comment, which no program takes for the answer."""
+        if self.attended.pulse is not None and not self.outlet.content_sent:
+            await self.outlet.begin(comment(text))
+
     def _ping(self) -> bytes:
         assert self.request is not None  # a streaming client waits for it
         return self.codec.writer(self.request, self.model_name).ping()
@@ -283,6 +290,8 @@ class Serving:
             if self.target is not None:
                 head += self.gateway.models[self.target].headers
             head.append((b"x-turnout-source", why.source.encode()))
+            if why.consensus:
+                head.append((b"x-turnout-consensus", why.consensus.encode()))
         if self.drops:
             head.append((b"x-turnout-dropped", b"%d" % len(self.drops)))
         return head

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path as FilePath
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -60,11 +61,15 @@ def nearest(name: str, known: Iterable[str], noun: str = "known") -> str:
 class Tables:
     """Decodes tables of one file; `findings` collects what is wrong with them. `routers`: the structs a nested router may be.
 
-    `moved`: the paths of tables for which those of another file stand, and where in that.
+    `folder`: where the paths of files begin that it names, its own by default. `moved`: the paths of tables for which those of
+    another file stand, and where in that.
     """
 
-    def __init__(self, text: str, file: str, routers: tuple[type[Struct], ...] = ()) -> None:
+    def __init__(
+        self, text: str, file: str, routers: tuple[type[Struct], ...] = (), folder: FilePath | None = None
+    ) -> None:
         self.file = file
+        self.folder = FilePath(file).parent if folder is None else folder
         self.routers = routers
         self.findings: list[Finding] = []
         self.moved: dict[Path, tuple[Tables, Path]] = {}

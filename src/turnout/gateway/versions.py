@@ -49,7 +49,7 @@ def version(
 def complete(config: Config, policy: Policy, text: str, file: str) -> tuple[Policy | None, list[Finding]]:
     """`policy`, read from `text`, with what its configuration adds: its digest, its models, its defaults. None when it is wrong;
     and what is wrong or doubtful, with the lines of `file`."""
-    tables = Tables(text, file, typing.get_args(RouterConfig))
+    tables = Tables(text, file, typing.get_args(RouterConfig), Path(config.file).parent)
     own = config.routes.get(policy.route)
     if own is None:
         hint = nearest(policy.route, config.routes, "routes")

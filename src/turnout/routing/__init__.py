@@ -6,6 +6,7 @@ from turnout.routing.advisor.router import Advisor
 from turnout.routing.affinity import Affinity
 from turnout.routing.canary.router import Canary
 from turnout.routing.classifier.router import Classifier
+from turnout.routing.collaboration.router import Collaboration
 from turnout.routing.composite import Composite
 from turnout.routing.core import (
     AgentInfo,
@@ -38,7 +39,7 @@ from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
 RouterConfig: TypeAlias = (
-    Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite | Canary
+    Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite | Canary | Collaboration
 )
 """Every router a configuration can name, by its `type`."""
 
@@ -52,6 +53,7 @@ __all__ = [
     "ByAgent",
     "Canary",
     "Classifier",
+    "Collaboration",
     "Composite",
     "Decision",
     "Escalation",

@@ -107,19 +107,20 @@ class TargetFacts(Struct, frozen=True):
 
 class Failure(Struct, frozen=True):
     """A call that failed in a way a router can act on. `kind`: see UpstreamFault. `reason`: why this side did not make the call,
-    `breaker` (the judge failed too often of late) or `budget` (the route's judges have had their share); "" when it was made."""
+    `breaker` (the judge failed too often of late) or `budget` (the route's judges have had their share); "" when it was made.
+    `deadline`: it was not made, or was broken off, since its `by_s` had come."""
 
     kind: UpstreamFault
     message: str = ""
     status: int | None = None
     retry_after_s: float | None = None
-    reason: Literal["", "breaker", "budget"] = ""
+    reason: Literal["", "breaker", "budget", "deadline"] = ""
 
 
 Outcome: TypeAlias = Reply | Failure
 
 
-ANSWERING = frozenset(("answer", "draft"))
+ANSWERING = frozenset(("answer", "draft", "refine"))
 """Purposes of calls whose reply may become the turn's answer. All others are opinions that a turn can do without: hosts make
 them over connections of their own, once, and not at all while they mostly fail or have had their share of the money."""
 
@@ -137,7 +138,8 @@ class Ask(Struct, frozen=True):
 
     `settings`: how to ask; None = as the client asked, for a draft, and plain defaults for other purposes. `once`: a name under
     which only one of concurrent turns of the lane makes the call; the others get a Failure of kind `cancelled`. `expects`: what
-    the reply must be; one that is not counts as a failure of the judge's.
+    the reply must be; one that is not counts as a failure of the judge's. `tells`: what a client that waits may be told when the
+    call begins. `by_s`: seconds after the turn's beginning at which the call has failed; None = the turn's own deadline.
     """
 
     target: TargetName
@@ -148,6 +150,8 @@ class Ask(Struct, frozen=True):
     settings: Settings | None = None
     once: str = ""
     expects: Expectation | None = None
+    tells: str = ""
+    by_s: float | None = None
 
 
 Source: TypeAlias = Literal[
@@ -164,8 +168,8 @@ class Why(Struct, frozen=True, omit_defaults=True):
     them. `values`: the signal values the decision rests on, by name. `rule`: the rule that fired. `basis`: the router's
     settings that they were weighed with, and the name of the calculation, so that the decision can be made again from its
     record. `price`: of the change of target that was considered. `place`: of the nested router that decided, "" for the
-    route's own. `abstained`: the router had nothing to go by and named its default: a router around it uses its own instead,
-    and nothing is pinned to it.
+    route's own. `consensus`: how far several models agreed on the answer, in a line that a header can hold. `abstained`: the
+    router had nothing to go by and named its default: a router around it uses its own instead, and nothing is pinned to it.
     """
 
     source: Source
@@ -179,16 +183,23 @@ class Why(Struct, frozen=True, omit_defaults=True):
     place: str = ""
     abstained: bool = False
     price: dict[str, Any] = {}
+    consensus: str = ""
 
     def without_words(self) -> "Why":
         """The same without what a judge wrote: its reasons, its plan, the texts of its answer."""
-        verdict = self.values.get("verdict")
-        if not isinstance(verdict, dict) and _WRITTEN.isdisjoint(self.values):
-            return self
-        values = {key: value for key, value in self.values.items() if key not in _WRITTEN}
-        if isinstance(verdict, dict):
-            values["verdict"] = {key: value for key, value in verdict.items() if isinstance(value, bool | int | float)}
-        return msgspec.structs.replace(self, values=values)
+        values = _wordless(self.values)
+        return self if values == self.values else msgspec.structs.replace(self, values=values)
+
+
+def _wordless(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_wordless(one) for one in values]
+    if not isinstance(values, dict):
+        return values
+    kept = {key: _wordless(value) for key, value in values.items() if key not in _WRITTEN}
+    if isinstance(verdict := kept.get("verdict"), dict):
+        kept["verdict"] = {key: value for key, value in verdict.items() if isinstance(value, bool | int | float)}
+    return kept
 
 
 _WRITTEN = frozenset(("verdict_reason", "crux", "plan"))

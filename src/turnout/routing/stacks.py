@@ -48,6 +48,16 @@ FORBIDDEN: dict[tuple[str, str], str] = {
     ): "its votes in a row would skip the turns that the signals decide; put it in place of the stage "
     'router, with judge_when = "doubtful"',
     ("stage", "advisor"): "only undecided turns would be reviewed; put the advisor around the stage router",
+    (
+        "advisor",
+        "collaboration",
+    ): "both discard a finished turn and have it done again; which of them decided could not be told",
+    ("affinity", "collaboration"): "the pin keeps the target of the first answer, so no other turn would be voted on",
+    (
+        "stage",
+        "collaboration",
+    ): "its answer may come from none of the two tiers; give collaboration a route of its own, or put both into a composite",
+    ("background", "collaboration"): "background calls are not voted on; name a target",
     ("canary", "canary"): "two trials at once: what one of them changes would be charged to the other",
     ("background", "canary"): "background calls stand alone and are never drawn: the candidate would get nothing",
     ("affinity", "canary"): "the pin keeps the first target, so neither arm would route; put the pin into the arms",

@@ -83,5 +83,10 @@ def event(data: bytes, name: bytes = b"") -> bytes:
     return b"data: " + data + b"\n\n"
 
 
+def comment(text: str) -> bytes:
+    """A comment that says `text`: bytes on the wire for people who look at it, which no client takes for an event."""
+    return b": " + " ".join(text.split()).encode() + b"\n\n"
+
+
 COMMENT_PING = b": keep-alive\n\n"
 """A comment: bytes on the wire that no client sees."""

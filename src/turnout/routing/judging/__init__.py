@@ -14,6 +14,7 @@ from turnout.routing.judging.consult import (
     Verdict,
     consult,
     failed,
+    question_of,
     read,
 )
 from turnout.routing.judging.doubts import doubts, unfinished
@@ -35,6 +36,7 @@ __all__ = [
     "doubts",
     "failed",
     "kept",
+    "question_of",
     "read",
     "read_object",
     "shortened",

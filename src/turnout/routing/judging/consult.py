@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from turnout.conversation import Conversation, Message, OutputFormat, Refusal, Reply, Settings, Text
 from turnout.conversation.settings import Effort
-from turnout.routing.core import Asking, Failure, Outcome, TargetName, ask
+from turnout.routing.core import Ask, Asking, Failure, Outcome, TargetName
 from turnout.routing.judging.structured import NotStructured, read_object
 
 FailOpen: TypeAlias = Literal[
@@ -92,19 +92,19 @@ def consult(
 ) -> Asking[Answered[V] | Unanswered]:
     """`found = yield from consult(...)`: asks `target` the question about `text`, with nothing of the client's settings or
     tools."""
+    (outcome,) = yield (question_of(target, question, text, judging),)
+    return read(outcome, question)
+
+
+def question_of(target: TargetName, question: Question[V], text: str, judging: Judging | None = None) -> Ask:
+    """The call that asks `target` the question about `text`."""
     how = judging or _DEFAULT
     conversation = Conversation(
         messages=(Message("user", (Text(text),)),), system=(Text(_instructions(question, how)),), roles=("user",)
     )
-    outcome = yield from ask(
-        target,
-        conversation,
-        question.purpose,
-        within_s=how.within_s,
-        settings=_settings(question, how),
-        expects=question,
+    return Ask(
+        target, conversation, question.purpose, how.within_s, settings=_settings(question, how), expects=question
     )
-    return read(outcome, question)
 
 
 _DEFAULT = Judging()
@@ -161,7 +161,7 @@ def _instead(reply: Reply) -> str:
 
 def failed(failure: Failure) -> Unanswered:
     """A failed call as a reason of the closed set."""
-    if failure.reason:
+    if failure.reason and failure.reason != "deadline":
         return Unanswered(failure.reason, f"the judge was not asked: {failure.message}"[:500])
     return Unanswered(_reason(failure), f"the judge could not be asked ({failure.kind}): {failure.message}"[:500])
 
