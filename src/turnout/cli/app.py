@@ -23,6 +23,7 @@ from turnout.cli import (
     observe,
     output,
     peers,
+    policy,
     prices,
     replay,
     report,
@@ -69,6 +70,7 @@ app.command("review")(review.review)
 app.add_typer(prices.app, name="prices")
 app.add_typer(canary.app, name="canary")
 app.add_typer(shadow.app, name="shadow")
+app.add_typer(policy.app, name="policy")
 app.add_typer(peers.app, name="peers")
 
 

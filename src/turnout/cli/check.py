@@ -46,10 +46,11 @@ def check(
         output.emit(result)
     else:
         for finding in findings:
-            output.emit_text(_line(finding))
+            output.emit_text(line(finding))
         if config is not None:
             for name, kind, targets in checking.summary(config):
-                output.emit_text(f"route {name}: {kind} over {targets}")
+                promoted = f", policy {config.routes[name].policy}" if config.routes[name].version else ""
+                output.emit_text(f"route {name}: {kind} over {targets}{promoted}")
             if show:
                 output.emit_text(_shown(effective(config)))
         digest = f", digest {config.digest}" if config else ""
@@ -69,7 +70,8 @@ def _text(file: Path) -> str:
         raise exits.CommandError(f"{file}: not UTF-8 at byte {error.start}", step="save it as UTF-8") from None
 
 
-def _line(finding: "Finding") -> str:
+def line(finding: "Finding") -> str:
+    """A finding for people, with its remedy."""
     where = ":".join(str(part) for part in (finding.file, finding.line) if part)
     key = f" {finding.key}:" if finding.key else ""
     hint = f"\n    {finding.hint}" if finding.hint else ""

@@ -32,7 +32,9 @@ def turns(
     if not found:
         output.say(none_of(route, session))
         return
-    table = output.table("turn", "at", "route", "target", "decided by", "calls", "cost", "time", "ended", "why")
+    table = output.table(
+        "turn", "at", "route", "target", "policy", "decided by", "calls", "cost", "time", "ended", "why"
+    )
     for record in reversed(found):
         table.row(*_row(record))
     table.print()
@@ -45,6 +47,7 @@ def _row(record: "TurnRecord") -> tuple[str, ...]:
         time.strftime("%m-%d %H:%M:%S", time.localtime(record.at)),
         record.route,
         record.target,
+        record.policy,
         why.source if why else "",
         " + ".join(call.purpose for call in record.calls if call.unheard not in ("breaker", "budget")),
         output.usd(record.cost_usd, record.cost_note),

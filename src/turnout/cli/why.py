@@ -10,6 +10,7 @@ from turnout.cli import options, output
 from turnout.cli.cache import words
 from turnout.cli.records import Records
 from turnout.cli.saving import Saving, saving
+from turnout.cli.versions import kept, summary
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from turnout.routing.stage.explain import Explained
 
 
+_OF_VERSION = ("made_at", "made_by", "came_from", "note", "evidence")
 _NOTHING: tuple[Any, ...] = (0, False, "", None, [], {})
 
 
@@ -51,10 +53,17 @@ def why(
     loaded = options.configuration(config)
     prices, apart = _options(record, loaded), _apart(record, loaded)
     saved = saving(record, prices, loaded)
+    version = kept(loaded, record.route, record.policy)
     if as_json:
-        output.emit(explained(record, prices, apart, saved))
+        told = {name: getattr(version, name) for name in _OF_VERSION} if version is not None else None
+        output.emit({**explained(record, prices, apart, saved), "version": told})
         return
-    output.console().print(_tree(record, prices, apart, saved))
+    from rich.markup import escape
+
+    tree = _tree(record, prices, apart, saved)
+    if version is not None:
+        tree.add(escape(f"version by {version.made_by} of {version.made_at:%Y-%m-%d}: {summary(version.evidence)}"))
+    output.console().print(tree)
 
 
 def explained(

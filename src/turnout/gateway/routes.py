@@ -214,4 +214,4 @@ def _said(value: Any) -> Any:
     """`value` without what is None: a file has no such value, and its absence means the same."""
     if isinstance(value, dict):
         return {key: _said(item) for key, item in value.items() if item is not None}
-    return [_said(item) for item in value] if isinstance(value, list) else value
+    return [_said(item) for item in value] if isinstance(value, (list, tuple)) else value
