@@ -19,6 +19,7 @@ class Preset(StrEnum):
     OPENROUTER = "openrouter"
     LOCAL = "local"
     DEMO = "demo"
+    COLLABORATION = "collaboration"
 
 
 def init(
@@ -58,7 +59,13 @@ def next_steps(file: Path, preset: Preset) -> list[str]:
     steps = [
         *([(f"export {key}=...", "your key; the file only names the variable")] if key else []),
         (f"turnout check {file}", "says what is missing"),
-        (f"turnout launch claude --config {file} --small-route background", f"or: launch codex --config {file}"),
+        *(
+            []
+            if preset == Preset.COLLABORATION
+            else [
+                (f"turnout launch claude --config {file} --small-route background", f"or: launch codex --config {file}")
+            ]
+        ),
         (f"turnout serve {file}", "a gateway for all your agents, seen at /dashboard"),
     ]
     width = max(len(command) for command, _ in steps)

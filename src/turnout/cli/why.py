@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from turnout.cli import options, output
 from turnout.cli.cache import words
+from turnout.cli.chained import TOLD, chained
 from turnout.cli.records import Records
 from turnout.cli.saving import Saving, saving
 from turnout.cli.versions import kept, summary
@@ -154,8 +155,12 @@ def _tree(
         decided.add(by + (", for want of evidence" if reasons.abstained else ""))
         if reasons.score is not None or reasons.confidence is not None:
             decided.add(_scores(reasons.score, reasons.confidence, reasons.threshold))
-        seen = [f"{name} {_short(value)}" for name, value in reasons.values.items() if value not in _NOTHING]
-        absent = [name for name, value in reasons.values.items() if value in _NOTHING]
+        values = reasons.values
+        if reasons.consensus and "hops" in values:
+            chained(decided, values, reasons.consensus)
+            values = {name: value for name, value in values.items() if name not in TOLD}
+        seen = [f"{name} {_short(value)}" for name, value in values.items() if value not in _NOTHING]
+        absent = [name for name, value in values.items() if value in _NOTHING]
         if seen:
             decided.add(escape("seen: " + ", ".join(seen)))
         if absent:
