@@ -110,6 +110,7 @@ def test_shell_blocks_run(kind: str, text: str, run: bool, gateway: tuple[Runnin
 @pytest.mark.parametrize(("kind", "text", "run"), of_kind("toml"))
 def test_configurations_load(kind: str, text: str, run: bool, tmp_path: Path):
     (tmp_path / "replies.jsonl").write_text('{"text": "hello"}\n')
+    shutil.copy(ROOT / "src/turnout/cli/presets/collaboration-graph.json", tmp_path / "graph.json")
     file = tmp_path / "turnout.toml"
     file.write_text(text)
     if "conditions" in tomllib.loads(text):
