@@ -13,7 +13,6 @@ from turnout.routing.collaboration.schema import misfit
 _DECODE = msgspec.json.Decoder().decode
 _FENCE = re.compile(r"\A```[A-Za-z]*[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?[$€£]?\d[\d,]*(?:\.\d+)?%?\Z")
-_BLANK = re.compile(r"\s+")
 
 
 def unfit(reply: Reply, conversation: Conversation, settings: Settings) -> str:
@@ -87,8 +86,8 @@ def alike(reply: Reply) -> str:
     if (found := _value(text)) is not text:
         return _digest(found)
     if fenced := _FENCE.match(text):
-        return _digest(_BLANK.sub(" ", fenced[1]).strip())
-    plain = _BLANK.sub(" ", text).casefold().rstrip(". ")
+        return _digest(" ".join(fenced[1].split()))
+    plain = " ".join(text.split()).casefold().rstrip(". ")
     if _NUMBER.match(plain):
         plain = plain.replace(",", "").lstrip("+")
         plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
