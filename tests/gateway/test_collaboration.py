@@ -210,9 +210,41 @@ def test_the_first_that_answers_serves_and_none_is_the_clients_error(tmp_path: P
         assert (code, headers["x-turnout-target"], text_in("openai_chat", data)) == (200, "tM2", "42")
         panel.writes = lambda author, draft: busy
         code, headers, data = post(gateway, "openai_chat", body_of("openai_chat", 1))
-        assert code in (429, 503)
+        assert (code, headers["x-turnout-consensus"], headers["x-turnout-source"]) == (429, "failed", "vote")
         assert "retry-after" in headers
         assert not panel.asked("vote")[2:]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_call_is_made_beyond_a_cap_though_nothing_was_answered(tmp_path: Path, form: str, streamed: bool) -> None:
+    with collaborating(tmp_path, "openai_chat", caps={"seconds": 0.6}) as (gateway, panel):
+        panel.writes = lambda author, draft: [4.0]
+        began = time.monotonic()
+        code, headers, data = post(gateway, form, body_of(form, stream=streamed))
+        assert time.monotonic() - began < 2.0
+        assert (code, headers["x-turnout-consensus"]) == (504, "deadline")
+        assert b"no model answered within 0.6 s" in data
+        assert [model for model, _ in panel.did] == ["M1", "M2"]  # the second is left a third of the time
+        (turn,) = gateway.settled()
+        assert (turn.ended, turn.status, told(turn)["halted"]) == ("error", 504, "seconds")
+
+
+def test_a_first_model_that_hangs_leaves_time_for_another(tmp_path: Path) -> None:
+    with collaborating(tmp_path, caps={"seconds": 3.0}) as (gateway, panel):
+        panel.writes = lambda author, draft: [6.0] if author == "M1" else Play("42")
+        code, headers, data = post(gateway, "openai_chat", body_of("openai_chat"))
+        assert (code, text_in("openai_chat", data)) == (200, "42")
+        assert headers["x-turnout-consensus"] == "converged; approve=1; disapprove=0; abstain=0; hops=0"
+
+
+def test_a_cap_on_calls_counts_those_that_fail(tmp_path: Path) -> None:
+    down = whole(500, {"error": {"message": "down", "type": "server_error"}})
+    with collaborating(tmp_path, caps={"calls": 2}) as (gateway, panel):
+        panel.writes = lambda author, draft: down
+        code, headers, _ = post(gateway, "openai_chat", body_of("openai_chat"))
+        assert (code, headers["x-turnout-consensus"]) == (500, "budget")
+        assert len(panel.did) == 2
 
 
 def test_calls_and_structured_outputs_are_checked_before_any_vote(tmp_path: Path) -> None:

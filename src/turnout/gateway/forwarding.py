@@ -68,8 +68,17 @@ class Candidates:
 async def forward(serving: "Serving", request: Request, route: Route, decision: Forward) -> None:
     """Answer the turn from the decision's target, or from one that can take its place.
 
-    Raises the last target's UpstreamError, or the first ClientError when no target can take the request as it is.
+    Raises the last target's UpstreamError, or the first ClientError when no target can take the request as it is; at once where
+    the decision says that there is nothing more to be called.
     """
+    if (failure := decision.failure) is not None:
+        raise UpstreamError(
+            failure.kind,
+            failure.message,
+            status=failure.status,
+            retry_after_s=failure.retry_after_s,
+            target=decision.target,
+        )
     candidates = Candidates(decision)
     refusal: TurnoutError | None = None
     failures: list[UpstreamError] = []

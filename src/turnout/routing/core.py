@@ -224,7 +224,8 @@ class Forward(Struct, frozen=True):
 
     `fallbacks`: tried in order before the first content byte has gone out. `edits`: changes on the way to the target.
     `rewrite`: replaces the conversation (re-encodes the body). `propensity`: probability with which this target was drawn.
-    `remember`: events for the lane's memory, committed before the reply's terminal event goes out.
+    `remember`: events for the lane's memory, committed before the reply's terminal event goes out. `failure`: no call is to be
+    made any more, and this is what the client is told.
     """
 
     target: TargetName
@@ -234,6 +235,7 @@ class Forward(Struct, frozen=True):
     rewrite: Conversation | None = None
     propensity: float = 1.0
     remember: tuple[Struct, ...] = ()
+    failure: Failure | None = None
 
     def __iter__(self) -> "Asking[Decision]":
         return _finished(self)

@@ -60,7 +60,7 @@ def account(ended: Ended, conduct: Conduct) -> dict[str, Any]:
     if conduct.halted:
         told["halted"] = conduct.halted
     if conduct.failures:
-        told["failed"] = dict(conduct.failures)
+        told["failed"] = {model: failure.kind for model, failure in conduct.failures.items()}
     return told
 
 

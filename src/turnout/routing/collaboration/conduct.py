@@ -10,7 +10,7 @@ from turnout.routing.collaboration import words
 from turnout.routing.collaboration.caps import Caps, Taken
 from turnout.routing.collaboration.chain import Chain, Ended, Generate, Halt, Halting, Refine, Response, Step, Vote
 from turnout.routing.collaboration.fitness import alike, key_of, unfit
-from turnout.routing.core import Ask, Asking, Outcome, TargetName, Turn, ask_all
+from turnout.routing.core import Ask, Asking, Failure, Outcome, TargetName, Turn, ask_all
 from turnout.routing.judging import Answered, Excerpt, Judging, Unanswered, kept, question_of, read
 
 _UNREADABLE = ("parse_error", "invalid_response")
@@ -38,7 +38,8 @@ class Written(Struct):
 
 
 class How(Struct, frozen=True):
-    """How models are asked. `targets`: by model. `draft_within_s`: for an answer. `pass_reason`: whether a refiner is reminded
+    """How models are asked. `targets`: by model. `draft_within_s`: for an answer; `first_within_s`: for a first
+    one. `pass_reason`: whether a refiner is reminded
     of why it disapproved. `refine_prompt`: "" = the built-in one. `progress`: whether the client is told how far it is."""
 
     targets: dict[str, TargetName]
@@ -46,6 +47,7 @@ class How(Struct, frozen=True):
     excerpt: Excerpt
     caps: Caps
     draft_within_s: float
+    first_within_s: float
     pass_reason: bool
     refine_prompt: str
     progress: bool
@@ -62,7 +64,7 @@ class Conduct:
         self.replies: list[Reply] = []
         self.written: list[Written] = []
         self.heard: dict[tuple[str, str], Heard] = {}
-        self.failures: dict[str, str] = {}
+        self.failures: dict[str, Failure] = {}
         self.halted = ""
         self.done = False
         self._matter = ""
@@ -91,13 +93,12 @@ class Conduct:
         if halt := self._halt(1):
             return halt
         how, target, conversation = self.how, self.how.targets[author], self.turn.conversation
-        call = Ask(
-            target, conversation, purpose, how.draft_within_s, edits, tells=self._told(tells), by_s=how.caps.seconds
-        )
+        within_s = how.first_within_s if purpose == "draft" else how.draft_within_s
+        call = Ask(target, conversation, purpose, within_s, edits, tells=self._told(tells), by_s=how.caps.seconds)
         (outcome,) = yield (call,)
         tokens, usd = self._count(target, outcome)
         if not isinstance(outcome, Reply):
-            self.failures[author] = outcome.kind
+            self.failures[author] = outcome
             return self._halt(0)
         self.replies.append(outcome)
         self.written.append(Written(target, tokens, usd))

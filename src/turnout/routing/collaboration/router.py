@@ -17,7 +17,7 @@ from turnout.routing.collaboration.conduct import Conduct, How
 from turnout.routing.collaboration.electorate import Electorate
 from turnout.routing.collaboration.first import Prior, order
 from turnout.routing.collaboration.graph import Graph, read
-from turnout.routing.core import Answer, Asking, Decision, Forward, Routed, TargetName, Turn, Why
+from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Routed, TargetName, Turn, Why
 from turnout.routing.judging import Excerpt, Judging
 from turnout.signals import real_user_text
 
@@ -51,7 +51,8 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
     `polling` (default `parallel`): all voters at once, or the `cheapest_first` until one disapproves, with `exit = "last"`.
     `judging`: how voters are asked (30 s, 4096 tokens). `transcript`: how much of the work they are shown. `refine_prompt`:
     replaces the built-in one; {draft}, {mark} and {reason} stand for what they say.
-    `draft_within_s` (default 120): seconds after which an answer or improvement has failed. `caps`: the most that a request may
+    `draft_within_s` (default 120): seconds after which an answer or improvement has failed; a first answer has two thirds of the
+    seconds in `caps` at most, so that another model can answer when it hangs. `caps`: the most that a request may
     take in calls, tokens, USD and seconds.
     `progress` (default true): streaming clients are told in comments who answers and votes; the response's head is then out
     before it is known who serves, so its headers do not say.
@@ -161,6 +162,7 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
             excerpt=self.transcript,
             caps=self.caps,
             draft_within_s=self.draft_within_s,
+            first_within_s=min(self.draft_within_s, self.caps.seconds * 2 / 3),
             pass_reason=self.pass_reason and self.mode != "paper",
             refine_prompt=self.refine_prompt,
             progress=self.progress,
@@ -229,11 +231,22 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
         return Answer(conduct.replies[ended.chosen], conduct.written[ended.chosen].target, why)
 
     def _failed(self, first: tuple[str, ...], ended: Ended, conduct: Conduct, values: dict[str, Any]) -> Forward:
-        """No answer came: the first model is asked once more as any target is, so that its error is the client's."""
-        failed = ", ".join(f"{model} ({kind})" for model, kind in conduct.failures.items()) or conduct.halted
-        target = self.models[first[0]]
-        told = f"no answer came ({failed}), so {target} serves this turn without a vote"
-        return Forward(target, Why("fallback", told, ended.status, values=values, consensus=consensus(ended)))
+        """No answer came. The caps hold for the last call too, so none is made: the first model's failure is the client's."""
+        failures = conduct.failures
+        parts = [f"{model} ({one.kind})" for model, one in failures.items()]
+        told = f"no model answered: {', '.join([*parts, *([f'cap on {conduct.halted}'] if conduct.halted else [])])}"
+        why = Why("vote", told, ended.status, values=values, consensus=consensus(ended))
+        waits = [one.retry_after_s for one in failures.values() if one.retry_after_s is not None]
+        found = next(iter(failures.values()), Failure("unavailable", status=503))
+        if ended.status == "deadline":
+            found = Failure(
+                "timeout", f"no model answered within {self.caps.seconds:g} s, the most that this route takes", 504
+            )
+        elif not failures:
+            found = Failure("unavailable", f"{told}; no call was made", 503)
+        return Forward(
+            self.models[first[0]], why, failure=msgspec.structs.replace(found, retry_after_s=min(waits, default=None))
+        )
 
     def _unvoted(self, first: tuple[str, ...], rule: str, told: str) -> Forward:
         targets = list(dict.fromkeys(self.models[model] for model in first))
