@@ -17,6 +17,7 @@ from tests.running import Running, running
 from turnout.cli import conditions, init, ports
 from turnout.cli.app import app
 from turnout.gateway import config as configuration
+from turnout.policies import file as policies
 from turnout.upstream.scripted import Line
 
 ROOT = Path(__file__).parents[1]
@@ -113,8 +114,12 @@ def test_configurations_load(kind: str, text: str, run: bool, tmp_path: Path):
     shutil.copy(ROOT / "src/turnout/cli/presets/collaboration-graph.json", tmp_path / "graph.json")
     file = tmp_path / "turnout.toml"
     file.write_text(text)
-    if "conditions" in tomllib.loads(text):
+    tables = tomllib.loads(text)
+    if "conditions" in tables:
         assert conditions.read(file).conditions
+        return
+    if "router" in tables:
+        assert policies.parse(text, str(file)).route
         return
     configuration.load(file, None)
     assert tomllib.loads(text)["routes"]

@@ -140,7 +140,7 @@ def test_what_makes_no_sense_is_refused(fields: str, key: str, says: str) -> Non
 
 
 def test_a_canary_in_a_canary_is_refused_where_it_stands() -> None:
-    inner = '{ type = "canary", incumbent = "small", candidate = "large" }'
+    inner = '{ type = "canary", name = "inner", incumbent = "small", candidate = "large" }'
     _, tables = read(HEAD + f'type = "canary"\nincumbent = "small"\ncandidate = {inner}\n', "turnout.toml")
     (finding,) = tables.findings
     assert (finding.key, "two trials at once" in finding.message) == ("routes.r.candidate", True)
