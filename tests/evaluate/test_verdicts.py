@@ -77,6 +77,19 @@ def test_calls_failures_and_votes_are_counted() -> None:
     assert found.route_usd == pytest.approx(7 * 0.01 + 4 * 0.002 + 2 * 0.05)
 
 
+def test_votes_of_a_collaboration_are_counted_by_who_cast_them() -> None:
+    hops = [
+        {"votes": [{"voter": "a", "target": "ta", "approve": False}, {"voter": "b", "target": "tb", "approve": None}]},
+        {"votes": [{"voter": "a", "target": "ta", "approve": True}, {"voter": "b", "target": "tb", "approve": True}]},
+        {"votes": [{"voter": "a", "target": "ta", "approve": True, "copied": True}]},
+    ]
+    calls = tuple(Call(target, "m", "vote", cost_usd=0.001) for target in ("ta", "tb", "ta", "tb"))
+    why = Why("vote", "because", "converged", values={"hops": hops})
+    found = verdicts([TurnRecord(id="t1", at=1.0, route="r", why=why, calls=calls)])
+    assert {one.judge: one.disapproved for one in found} == {"ta": share(1, 2), "tb": share(0, 1)}
+    assert all(not one.votes.of for one in found)
+
+
 def test_streaks_are_counted_within_lanes_and_broken_by_votes_against() -> None:
     said = ["escalate", "escalate", "decline", "escalate", "decline", "decline", "escalate"]
     turns = [turn(n, verdict) for n, verdict in enumerate(said)]

@@ -4,9 +4,10 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.e2e.vendors import Play
@@ -93,12 +94,12 @@ class Panel:
         return sorted(model for model, what in self.did if what == purpose)
 
 
-def toml(panel: Panel, **fields: Any) -> str:
-    """The configuration of the route `r`."""
+def toml(panel: Panel, per_target: Mapping[str, str] = MappingProxyType({}), **fields: Any) -> str:
+    """The configuration of the route `r`. `per_target`: more lines of a model's target."""
     parts = [f'[upstreams.u]\nformat = "{panel.form}"\nbase_url = "{panel.server.url}"\nmax_retries = 0\n']
     for name in MODELS:
         price = "price = { input = 1.0, output = 2.0, cache_read = 0.0, cache_write = 1.0 }"
-        parts.append(f'[targets.t{name}]\nupstream = "u"\nmodel = "{name}"\n{price}\n')
+        parts.append(f'[targets.t{name}]\nupstream = "u"\nmodel = "{name}"\n{price}\n{per_target.get(name, "")}\n')
     nested = {key: value for key, value in fields.items() if isinstance(value, dict)}
     own = "".join(f"{key} = {json.dumps(value)}\n" for key, value in fields.items() if key not in nested)
     parts.append(f'[routes.r]\ntype = "collaboration"\ngraph = "graph.json"\n{own}')

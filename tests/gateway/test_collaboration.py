@@ -268,6 +268,26 @@ def test_calls_and_structured_outputs_are_checked_before_any_vote(tmp_path: Path
         assert "calls the tool add" in json.dumps(panel.bodies[2])  # the call is what is voted on
 
 
+def test_voters_see_the_picture_or_do_not_vote(tmp_path: Path) -> None:
+    url = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {**body_of("openai_chat"), "messages": [{"role": "user", "content": parts}]}
+    blind = 'capabilities = ["tools"]'
+    with collaborating(tmp_path, prefer=["M4"], per_target={"M1": blind}) as (gateway, panel):
+        _, headers, _ = post(gateway, "openai_chat", body)
+        assert headers["x-turnout-consensus"].startswith("converged; approve=1")
+        assert panel.did == [("M4", "draft"), ("M2", "vote")]
+        assert all(url in json.dumps(one) for one in panel.bodies)
+
+
+def test_the_servers_deadline_does_not_lose_an_answer(tmp_path: Path) -> None:
+    with collaborating(tmp_path, server="[server]\ndeadline_s = 1.0\n", prefer=["M4"]) as (gateway, panel):
+        panel.votes = lambda voter, response: [4.0]
+        code, headers, data = post(gateway, "openai_chat", body_of("openai_chat"))
+        assert (code, text_in("openai_chat", data)) == (200, "M4 says 42.")
+        assert headers["x-turnout-consensus"].startswith(("deadline", "unverified"))
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("phase", ["draft", "vote", "refine"])
 def test_a_hang_up_stops_every_call(tmp_path: Path, phase: str, streamed: bool) -> None:

@@ -68,15 +68,11 @@ def _lines(one: "Verdicts", outcomes: int | None) -> list[str]:
     asked = output.count(one.asked, "time")
     lines = [
         f"asked {asked}, not asked {skipped}{_reasons(one.skipped)}, no verdict {failed}{_reasons(one.failures)}",
-        f"votes to move up: {_share(one.votes)}",
     ]
-    if one.streaks:
-        runs = ", ".join(f"{length} in a row {count} x" for length, count in one.streaks.items())
-        lines.append(f"consecutive votes: {runs}")
-    lines.append(
-        f"moved up {output.count(one.escalations, 'turn')}; a latch kept {output.count(one.held, 'later turn')} of the route up"
-    )
-    lines += _against(one, outcomes)
+    if one.disapproved.of:
+        lines.append(f"votes against an answer: {_share(one.disapproved)}")
+    if one.votes.of or not one.disapproved.of:
+        lines += _to_move_up(one, outcomes)
     for name, groups in (
         ("task category", one.by_category),
         ("agent", one.by_agent),
@@ -89,6 +85,17 @@ def _lines(one: "Verdicts", outcomes: int | None) -> list[str]:
         p50, p90 = output.duration(one.latency_p50_s), output.duration(one.latency_p90_s)
         lines.append(f"a verdict takes {p50} (median), {p90} (90 % of them at most)")
     return lines
+
+
+def _to_move_up(one: "Verdicts", outcomes: int | None) -> list[str]:
+    lines = [f"votes to move up: {_share(one.votes)}"]
+    if one.streaks:
+        runs = ", ".join(f"{length} in a row {count} x" for length, count in one.streaks.items())
+        lines.append(f"consecutive votes: {runs}")
+    lines.append(
+        f"moved up {output.count(one.escalations, 'turn')}; a latch kept {output.count(one.held, 'later turn')} of the route up"
+    )
+    return lines + _against(one, outcomes)
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

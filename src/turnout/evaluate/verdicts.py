@@ -29,7 +29,8 @@ class Verdicts(Struct, frozen=True):
 
     `turns`: of the route's turns, those it was to be asked in. `asked`: calls made; `skipped`: not made, by reason; `failures`:
     made, without a verdict that counts, by reason. `votes`: verdicts that ask for more than the cheap model, of all that say
-    yes or no. `escalations`: turns it moved up; `held`: later turns that stayed up by its latch. `streaks`: how often so many
+    yes or no. `disapproved`: votes against an answer, of all it cast in collaborations. `escalations`: turns it moved up; `held`:
+    later turns that stayed up by its latch. `streaks`: how often so many
     votes to move up came in a row in a lane. `precision`, `recall`: of lanes that the cheap model served to the end and whose
     outcome is known (`known`), those it voted in that failed, and those that failed it voted in; `taken_over`: lanes with a known
     outcome that say nothing of it, for another model went on. `by_category` (where outcomes name one), `by_agent`, `by_length`
@@ -44,6 +45,7 @@ class Verdicts(Struct, frozen=True):
     skipped: dict[str, int]
     failures: dict[str, int]
     votes: Share
+    disapproved: Share
     escalations: int
     held: int
     streaks: dict[int, int]
@@ -139,6 +141,7 @@ def _verdicts(
         skipped=dict(Counter(call.unheard for call in calls if call.unheard in SKIPPED)),
         failures=dict(Counter(call.unheard for call in made if call.unheard)),
         votes=_votes(said),
+        disapproved=_disapproved(found),
         escalations=sum(moved_up(one.record) for one in found),
         held=held,
         streaks=_streaks(said),
@@ -165,6 +168,19 @@ def moved_up(record: TurnRecord) -> bool:
 
 def _votes(said: Sequence[_Judged]) -> Share:
     return share(sum(bool(one.up) for one in said), len(said))
+
+
+def _disapproved(found: Sequence[_Judged]) -> Share:
+    votes = [
+        vote["approve"]
+        for one in found
+        if one.record.why is not None
+        for hop in one.record.why.values.get("hops", ())
+        for vote in hop.get("votes", ())
+        # One that was copied was cast, and counted, before.
+        if vote.get("target", vote["voter"]) == one.judge and vote["approve"] is not None and not vote.get("copied")
+    ]
+    return share(votes.count(False), len(votes))
 
 
 def _streaks(said: Sequence[_Judged]) -> dict[int, int]:

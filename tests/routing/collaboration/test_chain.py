@@ -226,6 +226,16 @@ def test_an_unfit_answer_is_disapproved_of_without_a_vote() -> None:
     assert ended.hops[0].ballots == []
     assert ended.hops[0].candidates == ("M1", "M2", "M3", "M5")
     assert (ended.status, ended.chosen, ended.votes) == ("converged", 1, 1)
+    # Whom the graph names improves it, whatever is drawn; others only where these fail.
+    assert run(DEFAULT, in_favour, ("M4",), answers=answers, draw=lambda h, a: 0.99).hops[1].author == "M2"
+    failing = run(
+        DEFAULT,
+        in_favour,
+        ("M4",),
+        answers=lambda a, h: None if a in ("M1", "M2") else answers(a, h),
+        draw=lambda h, a: 0.99,
+    )
+    assert failing.hops[0].refiners == ["M2", "M1", "M5"]
     unfit = run(DEFAULT, against, ("M4",), answers=lambda author, hop: Response(hop, fault="no" if hop else ""))
     assert unfit.chosen == 0  # the last ones cannot be used
     nothing = run(DEFAULT, against, ("M4",), answers=lambda author, hop: Response(hop, fault="no"))

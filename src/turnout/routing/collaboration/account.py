@@ -81,6 +81,8 @@ def _hop(at: int, hop: Hop, conduct: Conduct) -> dict[str, Any]:
     }
     for ballot in hop.ballots:
         vote: dict[str, Any] = {"voter": ballot.voter, "rung": ballot.rung, "approve": ballot.vote}
+        if (target := conduct.how.targets[ballot.voter]) != ballot.voter:
+            vote["target"] = target
         heard = conduct.heard.get((str(hop.response.key), ballot.voter))
         if ballot.substitute:
             vote["substitute"] = True

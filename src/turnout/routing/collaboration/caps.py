@@ -14,7 +14,7 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
 
     `calls` (default 24): model calls, votes included. `tokens` (default none): read and written by all of them. `usd` (default
     none): their cost; a call whose price is not known counts as much as the dearest before it. `seconds` (default 180): from the
-    turn's beginning; calls that are still going on by then are broken off.
+    turn's beginning, and nine tenths of the server's `deadline_s` at most; calls that are still going on by then are broken off.
 
     A call in flight counts as much as the largest before it, so tokens and money are exceeded at most by what calls take more
     than that.

@@ -339,7 +339,8 @@ class _Course:
 
     def _refined(self, hop: Hop) -> Generator[Step, Any, Status | Literal[""]]:
         """ "" when there is another answer, else how the chain ends."""
-        against = [model for _, model in self._waiting(hop.author)] if hop.response.fault else hop.disapprovers
+        waiting = self._waiting(hop.author) if hop.response.fault else []
+        against = [model for _, model in waiting] if hop.response.fault else hop.disapprovers
         if not against:
             return "no_voters"
         fresh = against if self.rules.revisits else [m for m in against if all(m != one.author for one in self.hops)]
@@ -350,7 +351,10 @@ class _Course:
         at, last = len(self.hops), len(self.hops) == self.rules.alpha
         last = last and not self.rules.final_vote and self.rules.exit == "last"
         while left:
-            picked, drawn = self._picked(left, at, len(hop.refiners))
+            # Where nobody voted, those whom the graph names come before who only stands in for them.
+            rung = next((rung for rung, model in waiting if model in left), None)
+            able = [model for stands, model in waiting if stands == rung and model in left] or left
+            picked, drawn = self._picked(able, at, len(hop.refiners))
             hop.refiners.append(picked)
             hop.drawn.append(drawn)
             came = yield Refine(picked, at - 1, last)

@@ -13,6 +13,10 @@ from turnout.routing.collaboration.fitness import alike, key_of, unfit
 from turnout.routing.core import Ask, Asking, Failure, Outcome, TargetName, Turn, ask_all
 from turnout.routing.judging import Answered, Excerpt, Judging, Unanswered, kept, question_of, read
 
+_FIRST = 2 / 3
+"""The share of the time that a first answer may take, so that another model can answer when one hangs."""
+_MARGIN = 0.9
+"""The share of a turn's deadline after which no more calls go on: what there is by then must still go out."""
 _UNREADABLE = ("parse_error", "invalid_response")
 """Failures of a voter's that a stricter question may mend."""
 
@@ -38,28 +42,30 @@ class Written(Struct):
 
 
 class How(Struct, frozen=True):
-    """How models are asked. `targets`: by model. `draft_within_s`: for an answer; `first_within_s`: for a first
-    one. `pass_reason`: whether a refiner is reminded
-    of why it disapproved. `refine_prompt`: "" = the built-in one. `progress`: whether the client is told how far it is."""
+    """How models are asked. `targets`: by model. `draft_within_s`: for an answer. `pass_reason`: whether a refiner is
+    reminded of why it disapproved. `refine_prompt`: "" = the built-in one. `progress`: whether the client is told how far it
+    is."""
 
     targets: dict[str, TargetName]
     judging: Judging
     excerpt: Excerpt
     caps: Caps
     draft_within_s: float
-    first_within_s: float
     pass_reason: bool
     refine_prompt: str
     progress: bool
 
 
 class Conduct:
-    """One request's chain, conducted. `ended` is whole once `run` has returned; `replies` by hop; `halted`: which cap ended it;
-    `done`: the provider has done part of the work already, so that nothing may replace the answer."""
+    """One request's chain, conducted. `replies` by hop; `halted`: which cap ended it; `by_s`: seconds after the turn's beginning
+    at which no call goes on; `shown`: what the user attached, which voters see too; `done`: the provider has done part of the
+    work already, so that nothing may replace the answer."""
 
     def __init__(self, how: How, turn: Turn) -> None:
         self.how = how
         self.turn = turn
+        left_s = how.caps.seconds if turn.deadline_s is None else turn.deadline_s * _MARGIN
+        self.by_s = min(how.caps.seconds, left_s)
         self.taken = Taken()
         self.replies: list[Reply] = []
         self.written: list[Written] = []
@@ -67,6 +73,7 @@ class Conduct:
         self.failures: dict[str, Failure] = {}
         self.halted = ""
         self.done = False
+        self.shown = words.attached(turn)
         self._matter = ""
 
     def run(self, chain: Chain) -> Asking[Ended | None]:
@@ -93,8 +100,8 @@ class Conduct:
         if halt := self._halt(1):
             return halt
         how, target, conversation = self.how, self.how.targets[author], self.turn.conversation
-        within_s = how.first_within_s if purpose == "draft" else how.draft_within_s
-        call = Ask(target, conversation, purpose, within_s, edits, tells=self._told(tells), by_s=how.caps.seconds)
+        within_s = min(how.draft_within_s, self.by_s * _FIRST) if purpose == "draft" else how.draft_within_s
+        call = Ask(target, conversation, purpose, within_s, edits, tells=self._told(tells), by_s=self.by_s)
         (outcome,) = yield (call,)
         tokens, usd = self._count(target, outcome)
         if not isinstance(outcome, Reply):
@@ -132,9 +139,9 @@ class Conduct:
         how, targets = self.how, self.how.targets
         asks = [
             msgspec.structs.replace(
-                question_of(targets[voter], words.QUESTION, text, how.judging),
+                words.seen(question_of(targets[voter], words.QUESTION, text, how.judging), self.shown),
                 tells="" if at else self._told(tells),
-                by_s=how.caps.seconds,
+                by_s=self.by_s,
             )
             for at, voter in enumerate(voters)
         ]

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from turnout.errors import ConfigError
+from turnout.routing.collaboration import words
 from turnout.routing.collaboration.account import account, consensus, sentence
 from turnout.routing.collaboration.caps import Caps
 from turnout.routing.collaboration.chain import DEFAULT, PAPER, Ended, Exit, Picker, Polling, Rules, chain
@@ -17,7 +18,7 @@ from turnout.routing.collaboration.conduct import Conduct, How
 from turnout.routing.collaboration.electorate import Electorate
 from turnout.routing.collaboration.first import Prior, order
 from turnout.routing.collaboration.graph import Graph, read
-from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Routed, TargetName, Turn, Why
+from turnout.routing.core import Answer, Asking, Decision, Failure, Forward, Routed, TargetFacts, TargetName, Turn, Why
 from turnout.routing.judging import Excerpt, Judging
 from turnout.signals import real_user_text
 
@@ -162,7 +163,6 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
             excerpt=self.transcript,
             caps=self.caps,
             draft_within_s=self.draft_within_s,
-            first_within_s=min(self.draft_within_s, self.caps.seconds * 2 / 3),
             pass_reason=self.pass_reason and self.mode != "paper",
             refine_prompt=self.refine_prompt,
             progress=self.progress,
@@ -212,9 +212,10 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
 
     def _conducted(self, turn: Turn, task: str, electorate: Electorate, first: tuple[str, ...]) -> Asking[Decision]:
         graph, targets = self.relations, turn.targets
-        able = {m for m, target in self.models.items() if target not in targets or targets[target].healthy}
-        out = frozenset(model for model in graph.models if model not in able or model in graph.excluded)
         conduct = Conduct(self._how, turn)
+        needed = {words.ABILITY[type(part)] for part in conduct.shown}
+        able = {m for m, target in self.models.items() if target not in targets or _able(targets[target], needed)}
+        out = frozenset(model for model in graph.models if model not in able or model in graph.excluded)
         steps = chain(self.rules, electorate, first, self._dice(turn), out)
         ended = yield from conduct.run(steps)
         values: dict[str, Any] = {"algorithm": "collaboration", "mode": self.mode, "graph": graph.id}
@@ -240,7 +241,7 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
         found = next(iter(failures.values()), Failure("unavailable", status=503))
         if ended.status == "deadline":
             found = Failure(
-                "timeout", f"no model answered within {self.caps.seconds:g} s, the most that this route takes", 504
+                "timeout", f"no model answered within {conduct.by_s:g} s, the most that this route takes", 504
             )
         elif not failures:
             found = Failure("unavailable", f"{told}; no call was made", 503)
@@ -292,6 +293,11 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
             if facts is not None and facts.input_price is not None and facts.output_price is not None:
                 prices[model] = 0.8 * facts.input_price + 0.2 * facts.output_price
         return prices
+
+
+def _able(facts: TargetFacts, needed: set[str]) -> bool:
+    """Whether a target may be asked for a vote: it is up, and sees all that the answer is about."""
+    return facts.healthy and (facts.capabilities is None or needed <= facts.capabilities)
 
 
 _FIXED = (

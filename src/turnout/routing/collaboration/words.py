@@ -6,10 +6,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
+import msgspec
 from msgspec import Meta, Struct
 
-from turnout.conversation import Refusal, Reply, Text, ToolCall
-from turnout.routing.core import Turn
+from turnout.conversation import Audio, Document, Image, Message, Refusal, Reply, Text, ToolCall
+from turnout.routing.core import Ask, Turn
 from turnout.routing.judging import Excerpt, Question, transcript
 
 _PROMPTS = Path(__file__).with_name("prompts")
@@ -73,6 +74,28 @@ def mark_of(text: str) -> str:
 def matter(turn: Turn, excerpt: Excerpt) -> str:
     """What was asked, as voters read it."""
     return transcript(turn.conversation, turn.signals, None, excerpt)
+
+
+Attached: TypeAlias = Image | Document | Audio
+ABILITY: dict[type, str] = {Image: "images", Document: "documents", Audio: "audio"}
+"""What a target must be able to do to see it."""
+
+
+def attached(turn: Turn) -> tuple[Attached, ...]:
+    """What the user sent beside the words of the last message: without it nobody can tell whether an answer is right."""
+    at, messages = turn.signals.said_at, turn.conversation.messages
+    if at is None or at >= len(messages):
+        return ()
+    return tuple(msgspec.structs.replace(p, cache=None) for p in messages[at].parts if isinstance(p, Attached))
+
+
+def seen(ask: Ask, parts: tuple[Attached, ...]) -> Ask:
+    """`ask` with `parts` after its words."""
+    if not parts:
+        return ask
+    (said,) = ask.conversation.messages
+    conversation = msgspec.structs.replace(ask.conversation, messages=(Message(said.role, (*said.parts, *parts)),))
+    return msgspec.structs.replace(ask, conversation=conversation)
 
 
 def ballot(asked: str, reply: Reply) -> str:
