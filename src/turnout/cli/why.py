@@ -181,6 +181,7 @@ def _tree(
         if saved is not None:
             branch.add(escape(saved.sentence))
     _calls(tree, record)
+    _lookups(tree, record)
     _cache(tree, record)
     _handover(tree, record)
     for label, lines in (
@@ -307,6 +308,18 @@ def _calls(tree: "Tree", record: "TurnRecord") -> None:
             parts.append(f"{call.retries} retries")
         parts.append(_became(call))
         branch.add(escape(", ".join(parts)))
+
+
+def _lookups(tree: "Tree", record: "TurnRecord") -> None:
+    from rich.markup import escape
+
+    if not record.lookups:
+        return
+    branch = tree.add(escape(f"looked up in {record.lookups[0].knowledge}: {len(record.lookups)} times"))
+    for one in record.lookups:
+        query = one.query or "(not kept)"
+        came = f"failed ({one.failure.kind})" if one.failure else f"{len(one.ids)} facts: {', '.join(one.ids[:10])}"
+        branch.add(escape(f"{query}, after {output.duration(one.seconds)}: {came}"))
 
 
 def _became(call: "Call") -> str:

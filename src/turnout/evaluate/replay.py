@@ -107,7 +107,7 @@ def replay(
     """What `router` decides on a recorded turn, its calls answered by the recording. Raises TapeMiss when it asks for a call that
     was not made, or looks at what the record does not hold."""
     turn = turn_of(record, targets, deadline_s)
-    return played(router.route(turn), Tape(record.asked), turn.conversation)
+    return played(router.route(turn), Tape(record.asked, record.lookups), turn.conversation)
 
 
 def differences(record: TurnRecord, decision: Decision) -> list[str]:

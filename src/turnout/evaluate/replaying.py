@@ -137,7 +137,7 @@ class Replaying:
         identified = record.rung != "none"
         states = lane.before(record) if identified and not own else {}
         memory = record.memory if own or not identified else memory_of(states, record.memory)
-        tape = Tape(record.asked)
+        tape = Tape(record.asked, record.lookups)
         try:
             decision = self._decided(record, candidate, memory, tape)
         except TapeMiss as miss:

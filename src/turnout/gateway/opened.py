@@ -22,6 +22,7 @@ from turnout.gateway.attend import Attendant
 from turnout.gateway.canary.host import Canaries
 from turnout.gateway.config import Config, secret
 from turnout.gateway.judges import Judges, judges_of
+from turnout.gateway.library import Library, Shelved
 from turnout.gateway.once import Once
 from turnout.gateway.routes import Route
 from turnout.gateway.shadow.host import Shadows
@@ -54,16 +55,18 @@ def credential(value: bytes) -> str:
 
 
 class Called(Struct, frozen=True):
-    """What a configuration says about calling models, opened. `client_keys`: tenants by key. The keys are secrets."""
+    """What a configuration says about calling models, opened. `client_keys`: tenants by key. The keys are secrets. `shelves`: the
+    knowledges that its routes look facts up in."""
 
     models: Models
     judges: Models
     redactor: Redactor
     client_keys: Mapping[str, str]
+    shelves: Mapping[str, Shelved] = {}
 
 
 def called(config: Config, env: Mapping[str, str], before: "Gateway | None" = None) -> Called:
-    """Open targets and judges, without a connection yet. Blocks. Raises ConfigError.
+    """Open targets, judges and knowledges, without a connection yet. Blocks. Raises ConfigError.
 
     `before`: the gateway of the configuration that this one replaces. Targets that were there before keep what is known of their
     health, upstreams their connections, scripts their place.
@@ -120,6 +123,7 @@ class Gateway:
         self.began = time.time()
         self.closing = False
         self.judges = Judges(called.judges, config.routes)
+        self.library = Library(called.shelves, self.internal_error)
         self._configure(config, called)
 
     def _configure(self, config: Config, called: Called) -> None:
@@ -160,6 +164,7 @@ class Gateway:
         """
         after = copy.copy(self)
         after.judges = Judges(opened.judges, config.routes, self.judges)
+        after.library = Library(opened.shelves, self.internal_error, self.library)
         after._configure(config, opened)
         after.attendant.keepalive_after_s = config.server.keepalive_after_s
         after.models.succeed(self.models, lambda upstream: upstream.max_connections)
@@ -181,6 +186,7 @@ class Gateway:
         await self.shadows.close()
         await self.models.close()
         await self.judges.models.close()
+        self.library.close()
         await self.sessions.close()
         await asyncio.to_thread(self.ledger.close)
         if self.exporter is not None:

@@ -29,6 +29,8 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     serving.made += made_of(reply.parts)
     if account is not None:
         account.served, serving.edits = True, account.edits
+        # What an agent asked in steps is no conversation of the client's, so a prompt cache holds nothing of that.
+        serving.watched = serving.watched and account.purpose != "step"
         redactor = serving.gateway.redactor
         if model.upstream.forward_auth:
             redactor = redactor.with_credentials(serving.headers)
@@ -41,13 +43,18 @@ async def play_answer(serving: "Serving", request: Request, decision: Answer) ->
     serving.usage, serving.stop, serving.response_id = reply.usage, reply.stop, reply.id
     await serving.commit(reply, body)
     if stream:
-        if serving.outlet.opened and decision.why.consensus:
+        if serving.outlet.opened and (told := decision.why.consensus or _ended(decision)):
             # The head went out before this was known.
-            await serving.tell(decision.why.consensus)
+            await serving.tell(told)
         serving.keep_response(body)
         await serving.outlet.write(body, last=True)
     else:
         await send_body(serving, body)
+
+
+def _ended(decision: Answer) -> str:
+    """What a retrieval came to."""
+    return f"retrieval: {decision.why.rule}" if decision.why.source == "retrieval" else ""
 
 
 def _source(serving: "Serving", model: Model, reply: Reply) -> Account | None:

@@ -64,6 +64,7 @@ def recorded(serving: "Serving") -> TurnRecord:
         first_byte_s=next((call.first_byte_s for call in calls if call.served), None),
         total_s=time.monotonic() - serving.began,
         response_id=serving.response_id,
+        lookups=serving.lookups,
         asked=serving.asked if gateway.keeps_bodies else (),
         cooling=serving.cooling,
         stopped=serving.stopped,

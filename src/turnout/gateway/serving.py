@@ -43,6 +43,8 @@ from turnout.routing.core import (
     taken_over,
 )
 from turnout.routing.handover.note import HandOver
+from turnout.routing.retrieval.facts import Lookup, LookupOutcome
+from turnout.routing.retrieval.looked_up import LookedUp, looked_up
 from turnout.routing.warmth import CacheUse
 from turnout.sessions.responses import StoredResponse
 from turnout.sessions.store import Loaded
@@ -82,6 +84,7 @@ class Serving:
     decision: Decision | None = None
     decided_s = 0.0
     asked: tuple[Asked, ...] = ()
+    lookups: tuple[LookedUp, ...] = ()
     cooling: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
     overruled: Why | None = None
@@ -158,7 +161,7 @@ class Serving:
             record = recorded(self)
             self.gateway.finished(record)
             if self.shadowed is not None and self.decision is not None:
-                over = Over(self.shadowed, record, self.decision, self.asked, len(self.body))
+                over = Over(self.shadowed, record, self.decision, self.asked, len(self.body), self.lookups)
                 self.gateway.shadows.offer(over)
 
     async def _turn(self) -> None:
@@ -205,7 +208,7 @@ class Serving:
     async def _decide(self, route: Route, turn: Turn, request: Request) -> Decision:
         """The router's decision; a router that raises or breaks its contract falls to the route's `otherwise`."""
         try:
-            run: Run[Ask, Any, Decision] = Run(route.router.route(turn))
+            run: Run[Any, Any, Decision] = Run(route.router.route(turn))
             if run.done:
                 decision = run.result
             else:
@@ -225,11 +228,12 @@ class Serving:
                     self.tell,
                 )
                 self.await_content()
-                decision = await drive(run, {Ask: asker.perform})
+                decision = await drive(run, {Ask: asker.perform, Lookup: self._look_up})
                 asker.concluded(decision)
             if decision.target not in self.gateway.models:
                 raise RouterError(f"the router chose the unknown target {decision.target!r}")
-        except ClientError:
+        except (ClientError, UpstreamError):
+            # What a router says of a turn that nothing else is to serve.
             raise
         except Exception as error:
             # The other boundary: routing must never cost the client its answer.
@@ -240,6 +244,13 @@ class Serving:
     def _asked(self, ask: Ask, outcome: Outcome) -> None:
         assert self.conversation is not None  # a router has read it
         self.asked = (*self.asked, asked(ask, self.conversation, outcome))
+
+    async def _look_up(self, lookup: Lookup) -> LookupOutcome:
+        began = time.monotonic()
+        outcome = await self.gateway.library.look_up(lookup, self.attended.deadline)
+        now = time.monotonic()
+        self.lookups = (*self.lookups, looked_up(lookup, outcome, began - self.began, now - began))
+        return outcome
 
     def _makes_alone(self, name: str) -> bool:
         """Whether no concurrent turn of this lane makes the call of this name."""
@@ -292,6 +303,8 @@ class Serving:
             head.append((b"x-turnout-source", why.source.encode()))
             if why.consensus:
                 head.append((b"x-turnout-consensus", why.consensus.encode()))
+            if why.source == "retrieval":
+                head.append((b"x-turnout-retrieval", why.rule.encode()))
         if self.drops:
             head.append((b"x-turnout-dropped", b"%d" % len(self.drops)))
         return head

@@ -152,6 +152,8 @@ def page(connection: Connection, which: TurnFilter, limit: int, before: str) -> 
 
 
 def _listed(record: TurnRecord) -> TurnRecord:
+    if record.lookups:
+        record = replace(record, lookups=tuple(one.without_facts() for one in record.lookups))
     return replace(record, asked=()) if record.asked else record
 
 

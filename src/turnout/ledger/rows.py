@@ -41,6 +41,10 @@ def bare(record: TurnRecord, capture: Capture) -> TurnRecord:
         changes["request"] = changes["response"] = None
     if capture != "full" and any(call.reply for call in record.calls):
         changes["calls"] = tuple(replace(call, reply="") if call.reply else call for call in record.calls)
+    if capture != "full" and record.lookups:
+        changes["lookups"] = tuple(
+            one.without_facts() if capture == "signals" else one.without_words() for one in record.lookups
+        )
     if capture == "none":
         changes["signals"] = None
         if record.why is not None:

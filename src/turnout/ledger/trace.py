@@ -8,6 +8,7 @@ from turnout.conversation import Usage
 from turnout.routing.asked import Asked
 from turnout.routing.core import Why
 from turnout.routing.handover.note import HandOver
+from turnout.routing.retrieval.looked_up import LookedUp
 from turnout.routing.warmth import CacheUse
 from turnout.signals import Signals, ToolKind
 
@@ -52,7 +53,8 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     `memory`: the lane's states the router read; `remembered`: events it left. `cost_usd`: sum over all calls; None when any
     part is unknown. `cache`: how the served call used the prompt cache, where that is known. `handover`: the note that the
     target was given because another model had served before; under capture `signals` without what people and models said.
-    `propensity`: with which the target was drawn. Under capture `full` also `asked`: what the router asked models while
+    `propensity`: with which the target was drawn. `lookups`: what the router looked up in a knowledge, in order; facts and whole
+    queries under capture `full` only. Under capture `full` also `asked`: what the router asked models while
     deciding and what came of it, `cooling`: the targets that were unhealthy then,
     and `stopped`: the canaries that had been stopped, so that the decision can be made again.
     """
@@ -99,6 +101,7 @@ class TurnRecord(Struct, frozen=True, omit_defaults=True):
     first_byte_s: float | None = None
     total_s: float = 0.0
     response_id: str = ""
+    lookups: tuple[LookedUp, ...] = ()
     asked: tuple[Asked, ...] = ()
     cooling: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()

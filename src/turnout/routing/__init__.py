@@ -35,6 +35,7 @@ from turnout.routing.core import (
 from turnout.routing.escalation.router import Escalation
 from turnout.routing.passthrough import Passthrough
 from turnout.routing.random import Random
+from turnout.routing.retrieval.router import Retrieval
 from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
@@ -64,6 +65,7 @@ __all__ = [
     "Passthrough",
     "Placed",
     "Random",
+    "Retrieval",
     "Routed",
     "Router",
     "RouterConfig",

@@ -120,9 +120,10 @@ class Failure(Struct, frozen=True):
 Outcome: TypeAlias = Reply | Failure
 
 
-ANSWERING = frozenset(("answer", "draft", "refine"))
-"""Purposes of calls whose reply may become the turn's answer. All others are opinions that a turn can do without: hosts make
-them over connections of their own, once, and not at all while they mostly fail or have had their share of the money."""
+ANSWERING = frozenset(("answer", "draft", "refine", "step"))
+"""Purposes of calls whose reply may become the turn's answer, or hold it. All others are opinions that a turn can do
+without: hosts make them over connections of their own, once, and not at all while they mostly fail or have had their share of
+the money."""
 
 
 class Expectation(Protocol):
@@ -156,7 +157,7 @@ class Ask(Struct, frozen=True):
 
 Source: TypeAlias = Literal[
     "override", "signals", "hold", "judge", "latch", "vote", "default", "fixed", "random", "pin", "classifier",
-    "advisor", "fallback", "fit", "canary", "subagent", "background", "fault", "learned", "price",
+    "advisor", "fallback", "fit", "canary", "subagent", "background", "fault", "learned", "price", "retrieval",
 ]  # fmt: skip
 """Who decided."""
 
@@ -267,7 +268,8 @@ D = TypeVar("D")
 Asking: TypeAlias = Generator[tuple[Ask, ...], tuple[Outcome, ...], D]
 """A procedure that asks models on the way to a result of type `D`."""
 
-Routed: TypeAlias = Decision | Asking[Decision]
+Routed: TypeAlias = Decision | Asking[Decision] | Generator[tuple[Any, ...], tuple[Any, ...], Decision]
+"""What `route` returns: a decision, or the steps to one: calls of models, and of other kinds that hosts know (look-ups)."""
 
 
 class Router(Protocol):

@@ -58,6 +58,13 @@ FORBIDDEN: dict[tuple[str, str], str] = {
         "collaboration",
     ): "its answer may come from none of the two tiers; give collaboration a route of its own, or put both into a composite",
     ("background", "collaboration"): "background calls are not voted on; name a target",
+    ("advisor", "retrieval"): "an answer from a knowledge is no claim of work done that could be reviewed",
+    ("affinity", "retrieval"): "the pin keeps the target of the first answer, so no other question would be looked up",
+    (
+        "stage",
+        "retrieval",
+    ): "its answer comes from none of the two tiers; give retrieval a route of its own, or put both into a composite",
+    ("background", "retrieval"): "background calls ask nothing that a knowledge could answer; name a target",
     ("canary", "canary"): "two trials at once: what one of them changes would be charged to the other",
     ("background", "canary"): "background calls stand alone and are never drawn: the candidate would get nothing",
     ("affinity", "canary"): "the pin keeps the first target, so neither arm would route; put the pin into the arms",

@@ -39,6 +39,7 @@ from turnout.routing.beside import (
     weighed,
 )
 from turnout.routing.core import Decision, Lane, Placed, State, TargetName, Turn
+from turnout.routing.retrieval.looked_up import LookedUp
 from turnout.routing.spending import KEY as SPENDING
 from turnout.routing.spending import Price, Spending, charged, priced
 from turnout.routing.tape import Tape, played
@@ -64,6 +65,7 @@ class Over(Struct, frozen=True):
     decision: Decision
     asked: tuple[Asked, ...]
     size: int
+    lookups: tuple[LookedUp, ...] = ()
 
 
 class Shadows:
@@ -191,7 +193,7 @@ class Shadows:
         turn, record = over.turn, over.record
         states = await self._remembered(shadow, turn, store)
         memory = memory_of(states, turn.memory) if turn.lane.identified else {}
-        tape = Tape(over.asked)
+        tape = Tape(over.asked, over.lookups)
         decision, reason = _routed(shadow, replace(turn, memory=memory), tape)
         agrees = decision is not None and decision.target == over.decision.target
         price, more = _priced(states, over, decision)

@@ -55,7 +55,10 @@ class ShadowTables:
         return found
 
     def _shadow(self, name: str, table: dict[str, Any], path: Where) -> Shadow | None:
-        own = {field.encode_name for field in msgspec.structs.fields(ShadowKeys)}
+        kind = next((k for k in self._tables.routers if k.__struct_config__.tag == table.get("type")), None)
+        of_router = {field.encode_name for field in msgspec.structs.fields(kind)} if kind is not None else set()
+        # A router's own key goes first: the `policy` of a retrieval is its model.
+        own = {field.encode_name for field in msgspec.structs.fields(ShadowKeys)} - of_router
         keys = self._tables.struct(ShadowKeys, {key: raw for key, raw in table.items() if key in own}, path)
         rest = {key: raw for key, raw in table.items() if key not in own}
         if keys is WRONG or not self._known(keys.route, (*path, "route")):
