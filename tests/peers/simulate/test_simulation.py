@@ -183,6 +183,17 @@ def test_too_little_to_halve(tmp_path: Path) -> None:
     with pytest.raises(ClientError, match="at least 3 models, got 2"):
         simulate(read(written(tmp_path, rows(30)), ["large", "odd"]), Wanted())
 
+    unlabelled = [{**row, "gold": None} for row in rows(30)]
+    with pytest.raises(ClientError, match="got 0; 30 questions without a gold answer"):
+        simulate(read(written(tmp_path, unlabelled)), Wanted())
+
+
+def test_where_c_is_empty_its_majority_is_the_best_scored_alone(tmp_path: Path) -> None:
+    lines = [{**row, "answers": dict.fromkeys(MODELS)} for row in rows(30)]
+    found = simulate(read(written(tmp_path, lines)), Wanted(splits=2, resamples=20, processes=1))
+    alone = found.strategies["majority_C"]
+    assert (alone.generations, alone.accuracy.value) == (1.0, 0.0)
+
 
 @needs_recordings
 def test_prd_with_real_votes_and_human_labels() -> None:

@@ -26,7 +26,7 @@ TOLD: dict[str, str] = {
     "paper": "the published rules: C_i votes, a disapprover improves, revisits, the last answer",
     "default": "our rules: no revisits, the answer with the most supporters, others asked where C_i is empty",
     "majority": "the most frequent answer of the best scored models",
-    "majority_C": "the most frequent answer of the models in C",
+    "majority_C": "the most frequent answer of the models in C; where C is empty, that of the best scored model",
     "self_mixture": "the most frequent of several answers of the best scored model",
 }
 

@@ -27,7 +27,8 @@ def player(split: Split, arm: Arm, *, optimistic: bool) -> Play:
             best = split.electorate(arm.settings).best()
             return _majority(split, best if arm.of is None else best[: arm.of])
         case "majority_C":
-            return _majority(split, split.electorate(arm.settings).anchors)
+            named = split.electorate(arm.settings)
+            return _majority(split, named.anchors or named.best()[:1])
         case "self_mixture":
             return _self_mixture(split)
         case "random_chain":

@@ -84,7 +84,10 @@ def _check(table: Table, wanted: Wanted) -> None:
     if len(table.models) < LEAST_MODELS:
         raise ClientError(f"a simulation needs at least {LEAST_MODELS} models, got {len(table.models)}")
     if len(table.questions) < LEAST_QUESTIONS:
-        raise ClientError(f"a simulation needs at least {LEAST_QUESTIONS} questions, got {len(table.questions)}")
+        left_out = "".join(f"; {count} {reason}" for reason, count in table.skipped.items())
+        raise ClientError(
+            f"a simulation needs at least {LEAST_QUESTIONS} questions, got {len(table.questions)}{left_out}"
+        )
     if unknown := sorted(set(wanted.prices) - set(table.models)):
         raise ClientError(f"a price for {unknown[0]}, which is not one of the models: {', '.join(table.models)}")
     missing = [model for model in table.models if model not in wanted.prices]
