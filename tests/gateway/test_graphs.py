@@ -72,6 +72,14 @@ def test_what_is_doubtful_is_a_warning(
     assert {one.severity for one in found} == {"warning"}
 
 
+def test_a_cap_on_money_needs_prices(panel: Panel, tmp_path: Path) -> None:
+    (tmp_path / "graph.json").write_text(json.dumps(graph()))
+    priceless = toml(panel, caps={"usd": 0.1}).replace("price = {", "#", 1)
+    _, found = check(priceless, str(tmp_path / "turnout.toml"), {})
+    (warning,) = [one for one in found if one.key == "routes.r.caps.usd"]
+    assert "no price is known for `M1`" in warning.message
+
+
 def test_a_model_other_than_the_reviewed_one_is_named(panel: Panel, tmp_path: Path) -> None:
     reviewed = [{"name": "M1", "model": "M1"}, {"name": "M2", "model": "M2-2024"}]
     file = graph(manifest={**graph()["manifest"], "models": reviewed})

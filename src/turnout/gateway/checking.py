@@ -148,6 +148,16 @@ class _Checks:
         if isinstance(router, Collaboration):
             for field, message, hint in graph_concerns(router, self.config.targets, time.time()):
                 self.warn((*path, field), message, hint)
+            if router.caps.usd is not None:
+                self._unpriced((*path, "caps", "usd"), router)
+
+    def _unpriced(self, path: lines.Path, router: Collaboration) -> None:
+        """A cap on money needs prices."""
+        for name in dict.fromkeys(router.models.values()):
+            if name in self.config.targets and self.rates[name] is None:
+                model = self.config.targets[name].model
+                message = f"no price is known for `{model}`: its calls count as much as the dearest others"
+                self.warn(path, message, f"add price = {{ input = ..., output = ... }} to [targets.{name}]")
 
     def _budget(self, route: Route) -> None:
         """A limit on judges needs judges, and their prices."""

@@ -35,6 +35,14 @@ def test_a_plain_matrix_makes_the_worked_graph() -> None:
     assert any("question by question" in note for note in found.notes)
 
 
+def test_scores_outside_their_scale_are_named() -> None:
+    scores = {judge: dict(row) for judge, row in WORKED["scores"].items()}
+    assert not any("outside" in note for note in measure(Scored(tuple(scores), scores), Wanted()).notes)
+    scores["M1"]["M2"] = 99.0
+    notes = measure(Scored(tuple(scores), scores), Wanted()).notes
+    assert "scores outside 0 to 10, taken as they are: M1 of M2: 99" in notes
+
+
 def test_a_route_reads_what_is_measured(measured: Measured) -> None:
     graph = read(msgspec.json.encode(measured))
     assert graph.id == measured.id

@@ -224,6 +224,15 @@ def _notes(scored: Scored, found: Relations, questions: int) -> list[str]:
         notes.append(
             f"{missing} of {len(scored.models) * (len(scored.models) - 1)} scores are missing and are in no mean"
         )
+    lowest, highest = min(0.0, scored.manifest.scale[0]), max(10.0, scored.manifest.scale[1])
+    outside = [
+        f"{judge} of {author}: {score:g}"
+        for judge, row in found.scores.items()
+        for author, score in row.items()
+        if score is not None and not lowest <= score <= highest
+    ]
+    if outside:
+        notes.append(f"scores outside {lowest:g} to {highest:g}, taken as they are: {', '.join(outside[:5])}")
     if not scored.complete:
         notes.append(f"the review is not complete{f' (it stopped for {scored.stopped})' if scored.stopped else ''}")
     if not scored.cells:

@@ -13,8 +13,9 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     """The most that one request may take; what there is by then is returned.
 
     `calls` (default 24): model calls, votes included. `tokens` (default none): read and written by all of them. `usd` (default
-    none): their cost; a call whose price is not known counts as much as the dearest before it. `seconds` (default 180): from the
-    turn's beginning, and nine tenths of the server's `deadline_s` at most; calls that are still going on by then are broken off.
+    none): their cost; a call whose price is not known, or that broke off, counts as much as the dearest before it. `seconds`
+    (default 180): from the turn's beginning, and nine tenths of the server's `deadline_s` at most; calls that are still going on
+    by then are broken off.
 
     A call in flight counts as much as the largest before it, so tokens and money are exceeded at most by what calls take more
     than that.
@@ -24,6 +25,9 @@ class Caps(Struct, frozen=True, forbid_unknown_fields=True):
     tokens: Annotated[int, Meta(ge=1)] | None = None
     usd: Annotated[float, Meta(gt=0)] | None = None
     seconds: Annotated[float, Meta(gt=0, le=3600)] = 180.0
+
+
+_BROKEN_OFF = ("timeout", "malformed")
 
 
 class Taken(Struct):
@@ -47,9 +51,14 @@ class Taken(Struct):
         return ""
 
     def add(self, outcome: Outcome, rates: Rates | None) -> tuple[int | None, float | None]:
-        """A call is over; its tokens and USD, None where they are not known. One that was not made counts for nothing."""
+        """A call is over; its tokens and USD, None where they are not known. One that was not made, or was turned away, takes
+        neither; one that broke off, of which a provider may charge any part, counts as much as the largest before it."""
         if not isinstance(outcome, Reply):
             self.calls += not outcome.reason
+            if not outcome.reason and outcome.kind in _BROKEN_OFF:
+                self.unpriced += 1
+                self.tokens += self.largest
+                self.usd += self.dearest
             return None, None
         self.calls += 1
         usage = outcome.usage

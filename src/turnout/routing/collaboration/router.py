@@ -201,16 +201,18 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
         task = self._task(turn)
         electorate = self._electorate(turn, task)
         first = self._first(turn, task, electorate)
-        stale = self.relations.staleness(datetime.fromtimestamp(turn.now, UTC)) == "expired"
+        age = self.relations.staleness(datetime.fromtimestamp(turn.now, UTC))
         if turn.agent.kind == "background":
             return self._unvoted(first, "background", "a background call of the agent, which is not voted on")
         if turn.settings.store is True or turn.settings.background:
             return self._unvoted(first, "stored", "the provider is to store the reply, so that it cannot be replaced")
-        if stale:
+        if age == "expired":
             return self._unvoted(first, "expired", "the graph is older than it may be, so nobody was asked to vote")
-        return self._conducted(turn, task, electorate, first)
+        return self._conducted(turn, task, electorate, first, {"graph_age": age} if age == "stale" else {})
 
-    def _conducted(self, turn: Turn, task: str, electorate: Electorate, first: tuple[str, ...]) -> Asking[Decision]:
+    def _conducted(
+        self, turn: Turn, task: str, electorate: Electorate, first: tuple[str, ...], age: dict[str, str]
+    ) -> Asking[Decision]:
         graph, targets = self.relations, turn.targets
         conduct = Conduct(self._how, turn)
         needed = {words.ABILITY[type(part)] for part in conduct.shown}
@@ -218,7 +220,7 @@ class Collaboration(Struct, frozen=True, dict=True, tag="collaboration", tag_fie
         out = frozenset(model for model in graph.models if model not in able or model in graph.excluded)
         steps = chain(self.rules, electorate, first, self._dice(turn), out)
         ended = yield from conduct.run(steps)
-        values: dict[str, Any] = {"algorithm": "collaboration", "mode": self.mode, "graph": graph.id}
+        values: dict[str, Any] = {"algorithm": "collaboration", "mode": self.mode, "graph": graph.id, **age}
         if task:
             values["task_type"] = task
         if ended is None:
