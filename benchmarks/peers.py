@@ -15,9 +15,10 @@ from pathlib import Path
 import msgspec
 
 from turnout.peers.simulate.arms import Grid
-from turnout.peers.simulate.figures import Interval, Strategy
+from turnout.peers.simulate.figures import Strategy
 from turnout.peers.simulate.recorded import read
 from turnout.peers.simulate.simulation import Simulation, Wanted, simulate
+from turnout.statistics.interval import Estimate
 
 GSM8K_COMMON = (
     "claude-3-haiku-20240307", "Meta-Llama-3.1-8B-Instruct", "gemma-2-9b-it", "Qwen2-7B-Instruct", "gpt-3.5-turbo-0125",
@@ -143,11 +144,11 @@ def _first(strategy: str, first: str) -> str:
     return strategy if first == "best" else f"{strategy} first={first}"
 
 
-def _interval(one: Interval) -> str:
+def _interval(one: Estimate) -> str:
     return f"{one.value:.3f} [{one.low:.3f} {one.high:.3f}]"
 
 
-def _difference(one: Interval | None) -> str:
+def _difference(one: Estimate | None) -> str:
     return "" if one is None else f"{one.value:+.3f} [{one.low:+.3f} {one.high:+.3f}]"
 
 

@@ -31,11 +31,11 @@ from turnout.evaluate.outcomes import read as read_outcomes
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.recordings import read_conversation, rows
 from turnout.evaluate.restart import restart
-from turnout.evaluate.statistics import Interval
 from turnout.evaluate.switching import Decided, decided, simulated, summed
 from turnout.evaluate.trajectories import Trajectories
 from turnout.evaluate.words import dollars, percent, points
 from turnout.routing import Escalation, Router, Stage, TargetName
+from turnout.statistics.interval import Interval
 
 E, C = TargetName("efficient"), TargetName("capable")
 WEAK, STRONG = "traj_miniswe_sonnet4_terminal_bench", "outcomes_terminal_bench_core_0_1_1"

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from turnout.evaluate.evaluation import Evaluation
-from turnout.evaluate.statistics import Interval
 from turnout.evaluate.switching import ASSUMPTION
+from turnout.statistics.interval import Interval
 
 COLOURS = ("#1f6f8b", "#7b3fa0", "#c8641e")
 BASELINES = {

@@ -34,8 +34,8 @@ from signals_contenders import THRESHOLDS, Verdicts, switchyard, turnout
 from turnout.errors import ConfigError
 from turnout.evaluate.agreement import MATTERING, MATTERS, Agreement, agreement
 from turnout.evaluate.labels import Labelled, labelled
-from turnout.evaluate.scores import Share, share
 from turnout.signals import observe
+from turnout.statistics.shares import Share, share
 from turnout.wire import CODECS
 
 LABELS = Path(__file__).resolve().parent / "labels"

@@ -13,7 +13,7 @@ from turnout.conversation import Text, ToolResult
 from turnout.evaluate.agreement import MATTERS
 from turnout.evaluate.labels import LabelledResult, ResultLabel, observed_at
 from turnout.evaluate.recordings import Collections, rows
-from turnout.evaluate.scores import share
+from turnout.statistics.shares import share
 
 COLLECTIONS = (
     "sessions_coding_agents",

@@ -16,10 +16,11 @@ from typing import Any
 from turnout.evaluate.importers.formats import BY_NAME
 from turnout.evaluate.importers.run import Options, items
 from turnout.evaluate.importers.source import Source
-from turnout.evaluate.scores import confusion, kappa, score, share
+from turnout.evaluate.scores import confusion, kappa, score
 from turnout.evaluate.turnmap_labels import CHEAP, LABELS, labelled
 from turnout.ledger.trace import TurnRecord
 from turnout.pricing import Prices
+from turnout.statistics.shares import share
 
 LABELLED = Path(__file__).parent / "labels" / "turns.jsonl"
 AIDER = 13

@@ -18,7 +18,7 @@ from signals_sample import Verdict  # noqa: E402
 
 import signals  # noqa: E402
 from turnout.evaluate.labels import labelled  # noqa: E402
-from turnout.evaluate.scores import wilson  # noqa: E402
+from turnout.statistics.shares import wilson  # noqa: E402
 
 TRACEBACK = "Traceback (most recent call last):\nValueError: bad value"
 

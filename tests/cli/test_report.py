@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.evaluate.report.pages import Opened
+from tests.pages.opened import Opened
 from tests.spent import CONFIG, plain, turns, written
 
 from turnout.cli import exits

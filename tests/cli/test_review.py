@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.evaluate.report.pages import Opened
 from tests.outcomes import row
 from tests.outcomes import written as outcomes_written
+from tests.pages.opened import Opened
 from tests.spent import CONFIG, LARGE, plain, turns, written
 
 from turnout.cli import exits

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from turnout.conversation import Usage
-from turnout.evaluate.scores import share
 from turnout.evaluate.verdicts import Group, Verdicts, lean, opinion, verdicts
 from turnout.ledger.outcome import Outcome, Reported
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.core import Source, Why
+from turnout.statistics.shares import share
 
 
 def turn(

@@ -9,8 +9,8 @@ from turnout.cli import options, output
 from turnout.cli.records import Records, none_of
 
 if TYPE_CHECKING:
-    from turnout.evaluate.scores import Share
     from turnout.evaluate.verdicts import Group, Verdicts
+    from turnout.statistics.shares import Share
 
 
 def judges(

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from turnout.evaluate.labels import LabelledResult, LabelledWindow, ResultLabel, WindowLabel
-from turnout.evaluate.scores import Score, Share, confusion, score, share
+from turnout.evaluate.scores import Score, confusion, score
 from turnout.signals import ErrorClass, ToolKind, window_signals
+from turnout.statistics.shares import Share, share
 
 CLASSES: tuple[ErrorClass, ...] = ("none", "informational", "capability", "critical")
 MATTERS: frozenset[ErrorClass] = frozenset(("capability", "critical"))

@@ -8,7 +8,9 @@ from msgspec import Struct
 from turnout.evaluate.outcomes import Outcome
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle, quadrant
-from turnout.evaluate.statistics import RESAMPLES, SEED, UNKNOWN, Interval, Matrix, Sums, Tails, Told, tails
+from turnout.evaluate.tails import Tails, tails
+from turnout.statistics.bootstrap import RESAMPLES, SEED, Matrix, Sums, Told
+from turnout.statistics.interval import UNKNOWN, Interval
 
 ASSUMPTIONS = {
     "capable": "every unit by the capable model",

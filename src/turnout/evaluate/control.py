@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from turnout.evaluate.arms import Arm
 from turnout.evaluate.outcomes import Outcome
-from turnout.evaluate.statistics import RESAMPLES, SEED, Interval, Sums
+from turnout.statistics.bootstrap import RESAMPLES, SEED, Sums
+from turnout.statistics.interval import Interval
 
 
 class Control(Struct, frozen=True):

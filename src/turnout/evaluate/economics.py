@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from turnout.evaluate.scores import Share, share
 from turnout.evaluate.spending import alone_usd
 from turnout.evaluate.verdicts import SKIPPED
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.pricing.rates import Rates
 from turnout.routing.core import ANSWERING
+from turnout.statistics.shares import Share, share
 
 
 class Economics(Struct, frozen=True):

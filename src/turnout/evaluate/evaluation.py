@@ -16,19 +16,12 @@ from turnout.evaluate.outcomes import Outcome, Read
 from turnout.evaluate.pairing import Paired, Unit, pair
 from turnout.evaluate.quadrants import DEFINITIONS, QUADRANTS, Quadrant, count, quadrant
 from turnout.evaluate.restart import ASSUMPTION, restart, sweep
-from turnout.evaluate.statistics import (
-    RESAMPLES,
-    SEED,
-    UNKNOWN,
-    Interval,
-    PairedTest,
-    Told,
-    mcnemar,
-    sign_flip,
-)
 from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
 from turnout.evaluate.verdict import MARGIN, Verdict, verdict
 from turnout.pricing import Rates
+from turnout.statistics.bootstrap import RESAMPLES, SEED, Told
+from turnout.statistics.interval import UNKNOWN, Interval
+from turnout.statistics.paired import PairedTest, mcnemar, sign_flip
 
 
 class Method(Struct, frozen=True):

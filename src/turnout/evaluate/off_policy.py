@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from turnout.evaluate.arms import Arm
 from turnout.evaluate.outcomes import Outcome
-from turnout.evaluate.statistics import RESAMPLES, SEED, Interval, Sums
+from turnout.statistics.bootstrap import RESAMPLES, SEED, Sums
+from turnout.statistics.interval import Interval
 
 LEAST_EFFECTIVE = 10.0
 """Runs that the weights must be worth, (sum w)^2 / sum w^2, for an estimate to be given."""

@@ -17,11 +17,12 @@ from turnout.evaluate.baselines import Played
 from turnout.evaluate.outcomes import Outcome
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.restart import cost_up_to, restart
-from turnout.evaluate.statistics import RESAMPLES, SEED, Interval, Sums
 from turnout.evaluate.trajectories import Trajectories
 from turnout.routing.core import Decision, Lane, Router, State, TargetFacts, TargetName, Turn
 from turnout.sessions.store import folded
 from turnout.signals import Signals
+from turnout.statistics.bootstrap import RESAMPLES, SEED, Sums
+from turnout.statistics.interval import Interval
 from turnout.steps import Run
 
 ASSUMPTION = (

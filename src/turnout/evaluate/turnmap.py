@@ -12,9 +12,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnout.evaluate.scores import Z
 from turnout.evaluate.turnmap_labels import CHEAP, LABELS, Label, Labelled, labelled
 from turnout.ledger.trace import TurnRecord
+from turnout.statistics.shares import Z
 
 Measure: TypeAlias = str
 MEASURES: tuple[Measure, ...] = ("turns", "tokens_in", "tokens_out", "cost_usd", "seconds", "failures")

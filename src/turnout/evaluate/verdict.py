@@ -26,7 +26,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from turnout.evaluate.baselines import Baselines
-from turnout.evaluate.statistics import POWER, Interval, Terms, tasks_needed
+from turnout.statistics.bootstrap import Terms
+from turnout.statistics.interval import Interval
+from turnout.statistics.power import POWER, tasks_needed
 
 MARGIN = 0.02
 """How much success per unit may be given up before it counts as worse."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from turnout.evaluate.scores import Share, share
 from turnout.ledger.outcome import Reported
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.core import ANSWERING
+from turnout.statistics.shares import Share, share
 
 SKIPPED = frozenset(("breaker", "budget"))
 """Reasons for which a judge was not asked at all."""

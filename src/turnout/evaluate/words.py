@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from turnout.evaluate.baselines import Baseline
     from turnout.evaluate.evaluation import Evaluation
     from turnout.evaluate.period import Period
-    from turnout.evaluate.statistics import Interval
+    from turnout.statistics.interval import Interval
 
 ARMS = {
     "capable": "capable only",

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
-from turnout.train.credit import RouteBy, Shaping, Thresholds
+from turnout.statistics.bootstrap import nested_draws, resampled_mean
+from turnout.train.credit import Route, RouteBy, Shaping, Thresholds
 from turnout.train.evaluation import Mean, Scored, Summary, summary
 from turnout.train.lessons import WORDS, Lessons, asked, taught
 from turnout.train.rollout import Limits
@@ -281,21 +283,11 @@ def table(outcomes: list[Outcome], seed: int = 0) -> list[Line]:
 
 
 def _line(setting: str, arm: str, world: str, runs: list[tuple[Scored, ...]], seed: int) -> Line:
-    import random
-
-    dice = random.Random(seed)
-    picks = [
-        [(run, dice.randrange(len(runs[run]))) for run in (dice.randrange(len(runs)) for _ in runs) for _ in runs[run]]
-        for _ in range(400)
-    ]
+    rows = [row for run in runs for row in run]
+    times = np.array(list(nested_draws([len(run) for run in runs], 400, seed)), float)
 
     def mean(value: Callable[[Scored], float]) -> Mean:
-        values = [[value(row) for row in run] for run in runs]
-        means = sorted(sum(values[run][row] for run, row in pick) / len(pick) for pick in picks)
-        count = sum(map(len, values))
-        return Mean(sum(map(sum, values)) / count, means[int(0.025 * len(means))], means[int(0.975 * len(means)) - 1])
-
-    from turnout.train.credit import Route
+        return resampled_mean([value(row) for row in rows], times)
 
     return Line(
         setting=setting,

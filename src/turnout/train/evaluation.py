@@ -1,10 +1,13 @@
 """How well an agent answers, and by what path: each question's scores, and their means with intervals. Needs no torch."""
 
-import random
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+import numpy as np
 from msgspec import Struct
 
+from turnout.statistics.bootstrap import draws, resampled_mean
+from turnout.statistics.interval import Estimate
 from turnout.train.credit import Episode, Route, Thresholds, route_of
 from turnout.train.data.question import Question
 from turnout.train.rollout import Rollout
@@ -27,12 +30,8 @@ class Scored(Struct, frozen=True):
     route: Route | None
 
 
-class Mean(Struct, frozen=True):
-    """A mean with its 95 % bootstrap interval over questions."""
-
-    value: float
-    low: float
-    high: float
+Mean: TypeAlias = Estimate
+"""A mean with its 95 % bootstrap interval over questions."""
 
 
 class Summary(Struct, frozen=True):
@@ -78,12 +77,10 @@ def summary(rows: Sequence[Scored], seed: int = 0, resamples: int = 1000) -> Sum
     """Means and intervals. Raises ValueError without rows."""
     if not rows:
         raise ValueError("no question was answered, so there is nothing to average")
-    dice = random.Random(seed)
-    draws = [[dice.randrange(len(rows)) for _ in rows] for _ in range(resamples)]
+    times = np.array(list(draws(len(rows), resamples, seed)), float)
 
     def mean(values: Sequence[float]) -> Mean:
-        means = sorted(sum(values[i] for i in draw) / len(draw) for draw in draws)
-        return Mean(sum(values) / len(values), means[int(0.025 * len(means))], means[int(0.975 * len(means)) - 1])
+        return resampled_mean(values, times)
 
     paths = [row.p for row in rows if row.p is not None]
     whole = len(paths) == len(rows)

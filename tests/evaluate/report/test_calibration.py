@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from tests.cli.test_evaluate_routes import CONFIG
-from tests.evaluate.report.pages import Opened
 from tests.outcomes import written
+from tests.pages.opened import Opened
 from tests.trajectories import rows
 
 from turnout.cli.app import run

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.evaluate.report.pages import Opened
 from tests.outcomes import row, written
+from tests.pages.opened import Opened
 
 from turnout.evaluate.arms import Wanted
 from turnout.evaluate.evaluation import Asked, Evaluation, evaluate

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.evaluate.report.pages import Opened
+from tests.pages.opened import Opened
 from tests.spent import LARGE, rates_of, turn, turns
 
 from turnout.evaluate.period import Against, Period, period

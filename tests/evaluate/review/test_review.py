@@ -1,8 +1,8 @@
 """Whether to go back: what conditions amount to together, and how often in a row there was not enough data."""
 
 import pytest
-from tests.evaluate.report.pages import Opened, digest
 from tests.outcomes import BIG, ROUTER, run
+from tests.pages.opened import Opened, digest
 
 from turnout.evaluate.report.review import html
 from turnout.evaluate.review.conditions import Condition, Conditions, CountedAs, Trials

@@ -19,10 +19,10 @@ from turnout.evaluate.outcomes import Read
 from turnout.evaluate.pairing import Unit, pair
 from turnout.evaluate.quadrants import quadrant
 from turnout.evaluate.restart import sweep as restarts
-from turnout.evaluate.statistics import RESAMPLES
 from turnout.evaluate.switching import ASSUMPTION, inside, name_of
 from turnout.evaluate.trajectories import Trajectories
 from turnout.routing.core import Router, TargetFacts, TargetName
+from turnout.statistics.bootstrap import RESAMPLES
 
 METHOD = (
     "chosen: of the points that keep the constraint on the tasks to choose by, the one that costs least there (without known "

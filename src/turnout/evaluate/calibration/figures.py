@@ -10,8 +10,10 @@ from turnout.evaluate.baselines import Played, is_costed, mixed, weight_of
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import oracle
 from turnout.evaluate.restart import restart
-from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import CONFIDENCE, Interval, Sums, resample, tasks_needed
+from turnout.statistics.bootstrap import Sums, resample
+from turnout.statistics.interval import CONFIDENCE, Interval
+from turnout.statistics.power import tasks_needed
+from turnout.statistics.shares import wilson
 
 
 class Side(Struct, frozen=True):

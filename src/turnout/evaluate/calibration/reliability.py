@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import quadrant
-from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import UNKNOWN, Interval
 from turnout.evaluate.switching import decisions
 from turnout.routing.core import Router
 from turnout.signals import Signals
+from turnout.statistics.interval import UNKNOWN, Interval
+from turnout.statistics.shares import wilson
 
 EDGES = (-1.0, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Between which scores are counted together; each bin holds its upper edge, the first its lower too."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from turnout.evaluate.calibration.figures import Judged
 from turnout.evaluate.calibration.result import Calibration, Result
 from turnout.evaluate.calibration.settings import Number, Settings
-from turnout.evaluate.statistics import Interval
 from turnout.evaluate.words import dollars, percent, points
+from turnout.statistics.interval import Interval
 
 
 def judgement(found: Calibration, changes: Settings | None) -> tuple[Result, str]:

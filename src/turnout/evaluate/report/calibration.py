@@ -8,7 +8,8 @@ from turnout.evaluate.calibration.result import Calibration, Result, Tried
 from turnout.evaluate.calibration.words import said
 from turnout.evaluate.quadrants import DEFINITIONS, QUADRANTS
 from turnout.evaluate.report.calibration_plots import reliability_plot, settings_plot, sweep_plot, swept
-from turnout.evaluate.report.page import (
+from turnout.evaluate.words import ARMS, dollars, percent, points
+from turnout.pages.page import (
     Cell,
     Page,
     Preset,
@@ -23,8 +24,7 @@ from turnout.evaluate.report.page import (
     table,
     tile,
 )
-from turnout.evaluate.statistics import Interval
-from turnout.evaluate.words import ARMS, dollars, percent, points
+from turnout.statistics.interval import Interval
 
 _TONES: dict[Result, Tone] = {"better": "good", "not better": "open", "none allowed": "bad"}
 _NAMES = {**ARMS, "chosen": "chosen", "in_force": "in force", "random_mix": "random mix at the same cost"}

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from turnout.evaluate.calibration.figures import Side
 from turnout.evaluate.calibration.result import Calibration, Point
-from turnout.evaluate.report.plots import COLOURS, blank, svg
+from turnout.evaluate.report.plots import COLOURS
+from turnout.pages.plot import PERCENT, blank, svg
 
 _TRAIN, _HELD_OUT, _COST = "#1d4ed8", "#c2410c", "#6b7280"
-_PERCENT = FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %")
 
 
 def swept(found: Calibration) -> tuple[str, tuple[tuple[float, Point], ...]]:
@@ -59,7 +58,7 @@ def sweep_plot(found: Calibration) -> str:
         handles = [*handles, drawn]
     axes.set_xlabel(name)
     axes.set_ylabel("tasks lost")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     figure.legend(handles=handles, frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     return svg(figure, "sweep")
 
@@ -81,7 +80,7 @@ def settings_plot(found: Calibration) -> str:
     axes.axhline(found.constraint.max_loss, color="#b91c1c", linewidth=1, linestyle="--")
     axes.set_xlabel("USD a unit")
     axes.set_ylabel("tasks lost")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     return svg(figure, "settings")
 
@@ -112,7 +111,7 @@ def reliability_plot(found: Calibration) -> str:
     axes.set_ylim(-0.03, 1.09)
     axes.set_xlabel("highest score in the run (positive = capable)")
     axes.set_ylabel("share of held-out units")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
     return svg(figure, "reliability")
 

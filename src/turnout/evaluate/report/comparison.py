@@ -8,7 +8,11 @@ from turnout.evaluate.evaluation import Category, Evaluation
 from turnout.evaluate.outcomes import Outcome
 from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle, quadrant
-from turnout.evaluate.report.page import (
+from turnout.evaluate.report.plots import frontier_plot, tails_plot, waterfall_plot
+from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
+from turnout.evaluate.verdict import Answer
+from turnout.evaluate.words import ARMS, arms_of, counted_words, dollars, percent, points
+from turnout.pages.page import (
     Page,
     Preset,
     Rows,
@@ -22,11 +26,7 @@ from turnout.evaluate.report.page import (
     table,
     tile,
 )
-from turnout.evaluate.report.plots import frontier_plot, tails_plot, waterfall_plot
-from turnout.evaluate.statistics import Interval
-from turnout.evaluate.switching import ASSUMPTION as FIRST_MOVE
-from turnout.evaluate.verdict import Answer
-from turnout.evaluate.words import ARMS, arms_of, counted_words, dollars, percent, points
+from turnout.statistics.interval import Interval
 
 COLUMNS = (
     "unit", "task", "trial", "category", "quadrant", "costed", "oracle",

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from msgspec.structs import astuple
 
 from turnout.evaluate.period import Period
-from turnout.evaluate.report.page import (
+from turnout.evaluate.report.plots import spending_plot
+from turnout.evaluate.spending import Kind, Part
+from turnout.evaluate.timeline import Session, Step
+from turnout.evaluate.words import dollars, sentence
+from turnout.pages.page import (
     POSITIVE,
     Cell,
     Page,
@@ -23,10 +28,6 @@ from turnout.evaluate.report.page import (
     table,
     tile,
 )
-from turnout.evaluate.report.plots import spending_plot
-from turnout.evaluate.spending import Kind, Part
-from turnout.evaluate.timeline import Session, Step
-from turnout.evaluate.words import dollars, sentence
 
 SHOWN = 8
 """Sessions that each list names; the others are found by the box above the timeline."""
@@ -72,7 +73,7 @@ def html(found: Period, steps: Sequence[Step]) -> str:
                 Preset("sessions", "sessions"),
             ),
             figures=found,
-            script="timeline.js",
+            script=files("turnout.evaluate.report").joinpath("timeline.js").read_text("utf-8"),
         )
     )
 

@@ -1,11 +1,7 @@
 """Plots of a comparison as SVG text to put into a page. Needs matplotlib."""
 
-import io
 from collections.abc import Sequence
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from turnout.evaluate.baselines import is_costed
@@ -14,6 +10,7 @@ from turnout.evaluate.pairing import Unit
 from turnout.evaluate.quadrants import QUADRANTS, oracle
 from turnout.evaluate.spending import Kind, Spending
 from turnout.evaluate.words import ARMS, dollars
+from turnout.pages.plot import PERCENT, blank, svg
 
 COLOURS = {
     "capable": "#7b3fa0",
@@ -73,7 +70,7 @@ def frontier_plot(found: Evaluation) -> str:
         axes.annotate(said, at, xytext=place, textcoords="offset points", ha=side, fontsize=9)
     axes.set_xlabel("USD per unit")
     axes.set_ylabel("success")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %"))
+    axes.yaxis.set_major_formatter(PERCENT)
     axes.margins(x=0.08, y=0.12)
     axes.legend(loc="best", frameon=False, fontsize=8)
     return svg(figure, "frontier")
@@ -159,23 +156,3 @@ def tails_plot(found: Evaluation, units: Sequence[Unit]) -> str:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.2%}" if share < 0.01 else f"{share:.0%}"))
     axes.legend(frameon=False, fontsize=8)
     return svg(figure, "tails")
-
-
-def blank(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty plot, size in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#eeeeee")
-    axes.set_axisbelow(True)
-    return figure, axes
-
-
-def svg(figure: Figure, salt: str) -> str:
-    """The figure as an `svg` element; the same figure gives the same text."""
-    text = io.StringIO()
-    # Letters stay letters (smaller, searchable), and ids differ between the plots of a page.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "svg.id": salt}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :]

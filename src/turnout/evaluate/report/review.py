@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
-from turnout.evaluate.report.page import (
+from turnout.evaluate.review.conditions import Source
+from turnout.evaluate.review.evidence import Evidence
+from turnout.evaluate.review.measures import formula
+from turnout.evaluate.review.review import WORDS, Checked, Outcome, Review, number
+from turnout.evaluate.words import dollars, percent
+from turnout.pages.page import (
     POSITIVE,
     Cell,
     Page,
@@ -18,11 +23,6 @@ from turnout.evaluate.report.page import (
     table,
     tile,
 )
-from turnout.evaluate.review.conditions import Source
-from turnout.evaluate.review.evidence import Evidence
-from turnout.evaluate.review.measures import formula
-from turnout.evaluate.review.review import WORDS, Checked, Outcome, Review, number
-from turnout.evaluate.words import dollars, percent
 
 _TONES: dict[Outcome, Tone] = {"go back": "bad", "stay": "good", "undecided": "open"}
 _CLASSES = {"holds": "LOSS", "does not hold": "SAFE", "not enough data": "HARD"}

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from turnout.evaluate.review.conditions import SHARES, Measure
 from turnout.evaluate.review.evidence import Evidence, Row
-from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import CONFIDENCE, Interval, Matrix, Sums
+from turnout.statistics.bootstrap import Matrix, Sums
+from turnout.statistics.interval import CONFIDENCE, Interval
+from turnout.statistics.shares import wilson
 
 Columns = Callable[[str], Matrix]
 

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from turnout.evaluate.digest import digest
 from turnout.evaluate.review.conditions import (
     MEASURES,
     Answer,
@@ -19,7 +18,8 @@ from turnout.evaluate.review.conditions import (
 )
 from turnout.evaluate.review.evidence import Evidence
 from turnout.evaluate.review.measures import Drawn, Measured, Side
-from turnout.evaluate.statistics import RESAMPLES, SEED
+from turnout.pages.digest import digest
+from turnout.statistics.bootstrap import RESAMPLES, SEED
 
 WEEK_S = 7 * 86400.0
 Outcome: TypeAlias = Literal["go back", "stay", "undecided"]

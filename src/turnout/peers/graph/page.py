@@ -1,39 +1,84 @@
-"""One HTML file that shows a graph; it loads nothing from elsewhere. Needs matplotlib."""
+"""The page of a graph: C and C', the pictures, every model and judge, and the scores behind them. Needs matplotlib."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
-from string import Template
 
+from turnout.pages.page import Cell, Page, Preset, Rows, Section, link, listed, render, table
 from turnout.peers.graph.measure import Measured
-from turnout.peers.graph.pictures import PANELS, svg
+from turnout.peers.graph.pictures import PANELS, drawn
 from turnout.peers.graph.words import CELLS, failing, figure, names, share, signed, sure
 from turnout.routing.collaboration.graph import Relations
+
+_QUADRANTS = "Lines: the percentiles that part low from high. Bars: 95 % intervals over questions."
+_GRAPH = (
+    "Arrows go from who votes to whose answers: C_i whole, C'_i dashed; thin = other questions might not have drawn it. "
+    "Green: C, blue: HH, orange: C', grey: HL."
+)
 
 
 def html(found: Measured, task_type: str = "") -> str:
     """The page of a graph, complete; of the relations for one type of task where one is named."""
     shown = found.by_type[task_type] if task_type else found
     worth = found.stability.get(task_type)
-    template = Template(files("turnout.peers.graph").joinpath("page.html").read_text("utf-8"))
-    return template.substitute(
-        title=escape(f"Collaboration graph of {len(found.models)} models{f', {task_type}' if task_type else ''}"),
-        who=escape(summary(found, shown)),
-        traps="".join(f'<p class="trap">{escape(trap.what)}</p>' for trap in found.traps),
-        models=_models(found, shown, task_type),
-        types=_types(found),
-        judges=_judges(found),
-        notes=_listed(found.notes),
-        manifest=_manifest(found),
-        **{panel: svg(panel, shown, worth, found.d1) for panel in PANELS},
+    picture = {panel: drawn(panel, shown, worth, found.d1) for panel in PANELS}
+    title = f"Collaboration graph of {len(found.models)} models{f', {task_type}' if task_type else ''}"
+    sections = (
+        Section("Given and received", picture["quadrants"], _QUADRANTS),
+        Section("Who votes on whose answers", picture["graph"], _GRAPH, beside=True),
+        Section("Models", _models(found, shown, task_type)),
+        Section("Scores", picture["scores"]),
+        *_types(found),
+        *_judges(found),
+        Section("Notes", listed(found.notes)),
+        Section("Made from", _manifest(found)),
+    )
+    return render(
+        Page(
+            title=title,
+            kicker=title,
+            verdict=_sets(shown),
+            tone="open" if found.traps or shown.flags else "good",
+            who=escape(_settings(found, shown)),
+            tiles="",
+            sections=sections,
+            tables=(_rows(found, shown),),
+            presets=(Preset("all scores", "scores"),),
+            figures=found,
+            warnings=[trap.what for trap in found.traps],
+        )
     )
 
 
 def summary(found: Measured, shown: Relations) -> str:
     """A graph in a line: C, C', the settings, and how far C holds."""
-    said = f"C: {names(shown.anchors)}. C': {names(shown.idiosyncratic)}. d1 {found.d1:g}, d2 {found.d2:g}, {found.edge_score}"
+    return f"{_sets(shown)} {_settings(found, shown)}"
+
+
+def _sets(shown: Relations) -> str:
+    return f"C: {names(shown.anchors)}. C': {names(shown.idiosyncratic)}."
+
+
+def _settings(found: Measured, shown: Relations) -> str:
+    said = f"d1 {found.d1:g}, d2 {found.d2:g}, {found.edge_score}"
     flags = f"; {', '.join(shown.flags)}" if shown.flags else ""
     return f"{said}; graph {found.id}, scores of {found.manifest.made_at}{flags}"
+
+
+def _rows(found: Measured, shown: Relations) -> Rows:
+    """Every score, and what its judge is to its author."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            judge,
+            author,
+            shown.scores[judge].get(author),
+            "C_i" if judge in shown.voters[author] else "C'_i" if judge in shown.others[author] else "",
+        )
+        for judge in found.models
+        for author in found.models
+        if judge != author
+    ]
+    said = "A row is the mean score of an author's answers by a judge; sees: whether the judge votes on them."
+    return Rows("scores", ("judge", "author", "score", "sees"), rows, ("judge", "author"), f"graph {found.id}", said)
 
 
 def _models(found: Measured, shown: Relations, task_type: str) -> str:
@@ -43,31 +88,31 @@ def _models(found: Measured, shown: Relations, task_type: str) -> str:
         cell = shown.category[model]
         rows.append(
             (
-                model,
-                figure(shown.given[model], worth.given[model] if worth else None),
-                figure(shown.received[model], worth.received[model] if worth else None),
-                sure(worth, model, cell),
-                CELLS[cell] if cell else "not known",
-                names(shown.voters[model]),
-                names(shown.others[model]),
+                escape(model),
+                link(figure(shown.given[model], worth.given[model] if worth else None), "scores", judge=model),
+                link(figure(shown.received[model], worth.received[model] if worth else None), "scores", author=model),
+                escape(sure(worth, model, cell)),
+                escape(CELLS[cell] if cell else "not known"),
+                escape(names(shown.voters[model])),
+                escape(names(shown.others[model])),
             )
         )
-    return _table(("model", "Given", "Received", "category", "", "C_i: votes on its answers", "C'_i"), rows)
+    return table(("model", "Given", "Received", "category", "", "C_i: votes on its answers", "C'_i"), rows)
 
 
-def _types(found: Measured) -> str:
+def _types(found: Measured) -> Sequence[Section]:
     if not found.by_type:
-        return ""
+        return ()
     rows = [
         (kind, str(one.questions), names(one.anchors), names(one.idiosyncratic), one.falls_back or "used")
         for kind, one in found.by_type.items()
     ]
-    return "<h2>By type of task</h2>" + _table(("type", "questions", "C", "C'", ""), rows)
+    return (Section("By type of task", _table(("type", "questions", "C", "C'", ""), rows)),)
 
 
-def _judges(found: Measured) -> str:
+def _judges(found: Measured) -> Sequence[Section]:
     if not found.judges:
-        return ""
+        return ()
     rows = [
         (
             name,
@@ -83,7 +128,7 @@ def _judges(found: Measured) -> str:
         for name, one in found.judges.items()
     ]
     headings = ("judge", "scores", "mean", "SD", "r with others", "r with length", "for itself", "unread", "")
-    return "<h2>Judges</h2>" + _table(headings, rows)
+    return (Section("Judges", _table(headings, rows)),)
 
 
 def _manifest(found: Measured) -> str:
@@ -100,11 +145,6 @@ def _manifest(found: Measured) -> str:
     return _table(("", ""), rows)
 
 
-def _listed(notes: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>"
-
-
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+    """A table of plain text."""
+    return table(headings, ([escape(cell) for cell in row] for row in rows))

@@ -1,6 +1,5 @@
 """Pictures of a graph: the scores, who gives and gets how much, and who looks at whose answers. Needs matplotlib."""
 
-import io
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
+from turnout.pages.plot import svg
 from turnout.peers.graph.relations import percentile
 from turnout.peers.graph.stability import Stability
 from turnout.routing.collaboration.graph import Category, Relations
@@ -138,15 +138,11 @@ def _short(model: str) -> str:
     return model if len(model) <= _SHORT else model[: _SHORT - 1] + "…"
 
 
-def svg(panel: str, found: Relations, worth: Stability | None, d1: float) -> str:
+def drawn(panel: str, found: Relations, worth: Stability | None, d1: float) -> str:
     """One picture as an `svg` element; the same graph gives the same text."""
     figure = Figure(figsize=(6.4, 5.4), layout="constrained")
     PANELS[panel](figure.add_subplot(), found, worth, d1)
-    text = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": panel, "svg.id": panel}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    drawn = text.getvalue()
-    return drawn[drawn.index("<svg") :]
+    return svg(figure, panel)
 
 
 def save(path: Path, found: Relations, worth: Stability | None, d1: float, title: str) -> None:

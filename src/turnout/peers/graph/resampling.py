@@ -4,15 +4,12 @@ Needs numpy.
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnout.peers.graph.scored import Cells
 from turnout.peers.graph.stability import Means
-
-Matrix: TypeAlias = NDArray[np.float64]
+from turnout.statistics.bootstrap import Matrix, draws
 
 
 class Resampled:
@@ -29,10 +26,7 @@ class Resampled:
                 scores = np.array([np.nan if value is None else value for value in row], float)
                 self._there[:, column] = ~np.isnan(scores)
                 self._scores[:, column] = np.nan_to_num(scores)
-        dice = np.random.default_rng(seed)
-        self._times: Matrix = np.zeros((resamples, questions))
-        for one in range(resamples):
-            self._times[one] = np.bincount(dice.integers(0, questions, questions), minlength=questions)
+        self._times: Matrix = np.array(list(draws(questions, resamples, seed)), float)
         self._everywhere = self._mean(range(questions))[0]
 
     def means(self) -> Means:

@@ -12,21 +12,10 @@ from msgspec import Struct
 
 from turnout.peers.simulate.arms import Arm
 from turnout.peers.simulate.running import COLUMNS, Totals
-from turnout.peers.simulate.splits import Matrix
+from turnout.statistics.bootstrap import SEED, Matrix, bounds, draws
+from turnout.statistics.interval import Estimate
 
 RESAMPLES = 1_000
-SEED = 1
-
-
-class Interval(Struct, frozen=True):
-    """A figure with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f} {self.high:.3f}]"
 
 
 class Budget(Struct, frozen=True):
@@ -37,13 +26,13 @@ class Budget(Struct, frozen=True):
     made_of: str
     cost: float
     accuracy: float
-    difference: Interval
+    difference: Estimate
 
 
 class Optimistic(Struct, frozen=True):
     """The upper end of the bracket: improving an answer never makes it worse."""
 
-    accuracy: Interval
+    accuracy: Estimate
     generations: float
     votes: float
     cost: float
@@ -66,16 +55,16 @@ class Strategy(Struct, frozen=True):
     d2: float
     edge_score: str
     picker: str
-    accuracy: Interval
+    accuracy: Estimate
     generations: float
     votes: float
     cost: float
     sd: float | None
-    minus_best_single: Interval | None = None
+    minus_best_single: Estimate | None = None
     agreed: float | None = None
     accuracy_agreed: float | None = None
     unseen: float | None = None
-    minus_first: Interval | None = None
+    minus_first: Estimate | None = None
     equal_budget: Budget | None = None
     optimistic: Optimistic | None = None
 
@@ -86,7 +75,7 @@ class Comparison(Struct, frozen=True):
 
     one: str
     other: str
-    difference: Interval
+    difference: Estimate
     sd: float | None
     positive: int
     splits: int
@@ -100,10 +89,7 @@ class Figures:
         self._totals = totals
         self._place = {name: at for at, name in enumerate(arms)}
         self._columns: Matrix = np.concatenate([totals.sums[name] for name in arms], axis=1)
-        dice, questions = np.random.default_rng(seed), totals.questions
-        times = np.zeros((resamples, questions))
-        for one in range(resamples):
-            times[one] = np.bincount(dice.integers(0, questions, questions), minlength=questions)
+        times = np.array(list(draws(totals.questions, resamples, seed)), float)
         self._tested = float(totals.times.sum())
         values = self._columns[:, [self._at(name, "value", half) for name in arms for half in (False, True)]]
         self._drawn: Matrix = (times @ values) / (times @ totals.times)[:, None]
@@ -119,14 +105,15 @@ class Figures:
         drawn: Matrix = self._drawn[:, 2 * self._place[name] + optimistic]
         return drawn
 
-    def accuracy(self, name: str, optimistic: bool = False) -> Interval:
+    def accuracy(self, name: str, optimistic: bool = False) -> Estimate:
         """The accuracy of a strategy."""
-        return _interval(self.mean(name, "value", optimistic), self._resampled(name, optimistic))
+        value = self.mean(name, "value", optimistic)
+        return Estimate(value, *bounds(value, self._resampled(name, optimistic)))
 
-    def difference(self, one: str, other: str) -> Interval:
+    def difference(self, one: str, other: str) -> Estimate:
         """By how much the accuracy of one exceeds that of the other, paired."""
         value = self.mean(one, "value") - self.mean(other, "value")
-        return _interval(value, self._resampled(one) - self._resampled(other))
+        return Estimate(value, *bounds(value, self._resampled(one) - self._resampled(other)))
 
     def comparison(self, one: str, other: str) -> Comparison:
         """One strategy beside another, also split by split."""
@@ -155,7 +142,8 @@ class Figures:
         reached = sum(part * self.mean(one, "value") for one, part in mix.items())
         drawn = self._resampled(name) - sum(part * self._resampled(one) for one, part in mix.items())
         spent = sum(part * self.mean(one, "cost") for one, part in mix.items())
-        return Budget(said, spent, reached, _interval(self.mean(name, "value") - reached, drawn))
+        apart = self.mean(name, "value") - reached
+        return Budget(said, spent, reached, Estimate(apart, *bounds(apart, drawn)))
 
     def strategy(self, name: str) -> Strategy:
         """Everything about one strategy."""
@@ -191,12 +179,6 @@ class Figures:
     def _optimistic(self, name: str) -> Optimistic:
         generations, votes, cost = (self.mean(name, one, True) for one in ("generations", "votes", "cost"))
         return Optimistic(self.accuracy(name, True), generations, votes, cost)
-
-
-def _interval(value: float, drawn: Matrix) -> Interval:
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    # Rounding must not put a figure outside of its own interval.
-    return Interval(value, min(float(low), value), max(float(high), value))
 
 
 def told_apart(arms: Mapping[str, Arm]) -> Sequence[tuple[str, str]]:

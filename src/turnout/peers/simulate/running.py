@@ -18,7 +18,8 @@ from turnout.peers.simulate.arms import Arm
 from turnout.peers.simulate.players import player
 from turnout.peers.simulate.playing import CallPrices, Played
 from turnout.peers.simulate.recorded import Table
-from turnout.peers.simulate.splits import Matrix, Split, halves
+from turnout.peers.simulate.splits import Split, halves
+from turnout.statistics.bootstrap import Matrix
 
 COLUMNS = ("value", "generations", "votes", "cost", "agreed", "agreed_value", "unseen")
 """What is known of a question in a play. `agreed_value`: its value where it was agreed on, else 0."""

@@ -7,10 +7,11 @@ from msgspec import Struct
 from turnout.errors import ClientError
 from turnout.peers.graph.relations import LEAST_MODELS
 from turnout.peers.simulate.arms import TOLD, Grid, arms
-from turnout.peers.simulate.figures import RESAMPLES, SEED, Comparison, Figures, Strategy, told_apart
+from turnout.peers.simulate.figures import RESAMPLES, Comparison, Figures, Strategy, told_apart
 from turnout.peers.simulate.playing import CallPrices
 from turnout.peers.simulate.recorded import Table
 from turnout.peers.simulate.running import jobs, run, totals
+from turnout.statistics.bootstrap import SEED
 
 LEAST_QUESTIONS = 20
 """Fewer questions cannot be halved into anything that says something."""

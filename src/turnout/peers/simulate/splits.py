@@ -7,10 +7,8 @@ but by playing. Splits share questions, so their spread is no error of the mean.
 import random
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from turnout.peers.graph.measure import ENOUGH_QUESTIONS, KAPPA, shrunk
 from turnout.peers.graph.relations import Settings, relate
@@ -20,8 +18,7 @@ from turnout.peers.simulate.recorded import Question, Table
 from turnout.routing.collaboration.chain import dice
 from turnout.routing.collaboration.electorate import Electorate
 from turnout.routing.collaboration.graph import Relations, Scores
-
-Matrix: TypeAlias = NDArray[np.float64]
+from turnout.statistics.bootstrap import Matrix
 
 
 class Split:

@@ -1,15 +1,14 @@
-"""Intervals, paired tests and the number of tasks needed: worked by hand, seeded, symmetric."""
+"""Bootstrap intervals: worked by hand, seeded."""
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnout.evaluate.scores import wilson
-from turnout.evaluate.statistics import Sums, mcnemar, resample, sign_flip, tails, tasks_needed
-
-PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
+from turnout.statistics.bootstrap import Sums, draws, nested_draws, resample, resampled_mean
+from turnout.statistics.shares import wilson
 
 
 def test_a_ratio_is_that_of_the_sums() -> None:
@@ -84,60 +83,27 @@ def test_a_figure_lies_in_its_interval(values: list[float]) -> None:
     assert found.low <= found.value <= found.high
 
 
-def test_mcnemar_is_the_binomial_of_the_pairs_that_differ() -> None:
-    # 1 against 5: 2 (C(6,0) + C(6,1)) / 2^6 = 14/64.
-    pairs = [(True, False)] + [(False, True)] * 5 + [(True, True)] * 9 + [(False, False)] * 4
-    found = mcnemar(pairs)
-    assert found.p == pytest.approx(14 / 64)
-    assert (found.pairs, found.only_first, found.only_second) == (19, 1, 5)
-
-
-@given(PAIRS)
-def test_mcnemar_is_symmetric(pairs: list[tuple[bool, bool]]) -> None:
-    assert mcnemar(pairs).p == mcnemar([(b, a) for a, b in pairs]).p
-
-
-def test_pairs_that_never_differ_show_nothing() -> None:
-    assert mcnemar([(True, True)]).p == 1.0
-    assert mcnemar([]).p is None
-
-
-def test_the_sign_flip_test_nears_its_exact_value() -> None:
-    # Five tasks that all differ by as much in one direction: 2 of 32 sign patterns are as extreme.
-    assert sign_flip([0.2] * 5, 20_000) == pytest.approx(2 / 32, abs=0.006)
-    assert sign_flip([0.0, 0.0]) == 1.0
-    assert sign_flip([]) is None
-
-
-@given(st.lists(st.integers(-4, 4), max_size=15))
-def test_the_sign_flip_test_is_symmetric(differences: list[int]) -> None:
-    values = [d / 4 for d in differences]
-    assert sign_flip(values, 500) == sign_flip([-d for d in values], 500)
-
-
-def test_the_tasks_needed_follow_the_formula() -> None:
-    # (1.95996 + 0.84162)^2 = 7.8489; 100 tasks x 7.8489 x (0.02 / 0.05)^2 = 125.58.
-    assert tasks_needed(100, 0.05, 0.02) == 126
-    assert tasks_needed(100, -0.05, 0.02) == 126
-    assert tasks_needed(100, 0.0, 0.02) is None
-    assert tasks_needed(100, 0.05, 0.0) is None
-    assert tasks_needed(100, 0.05, math.nan) is None
-
-
-def test_tails_are_percentiles_and_the_dearest() -> None:
-    found = tails([float(i) for i in range(101)])
-    assert found is not None
-    assert (found.p50, found.p90, found.p95, found.max) == (50.0, 90.0, 95.0, 100.0)
-    # 1 % of 101 units, rounded up: the two dearest.
-    assert found.dearest == 2
-    assert found.dearest_share == pytest.approx(199 / 5050)
-    assert found.mean_without == pytest.approx(sum(range(99)) / 99)
-    assert tails([]) is None
-
-
 def test_every_task_is_drawn_as_often_as_any_other() -> None:
     tasks = [str(i) for i in range(20)]
     drawn = resample(Sums(tasks, {t: [float(t == other) for other in tasks] for t in tasks}, 100).by_task, 4000)
     assert drawn.sum(axis=1) == pytest.approx(20.0)
     # Each is Poisson-like with mean 1: over 4,000 resamples its mean is within six standard errors.
     assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)
+
+
+def test_what_comes_in_groups_is_drawn_by_groups() -> None:
+    times = np.array(list(nested_draws([2, 2, 2], 3000, 1)), float)
+    assert (times.sum(axis=1) == 6).all()
+    # A group is left out of (2/3)^3 of all resamples; a pair of single units would be of (4/6)^6.
+    gone = (times[:, :2].sum(axis=1) == 0).mean()
+    assert gone == pytest.approx((2 / 3) ** 3, abs=0.05)
+    assert times.mean(axis=0) == pytest.approx(1.0, abs=0.15)
+
+
+def test_groups_that_differ_widen_the_interval_of_a_mean() -> None:
+    values = [0.0] * 20 + [1.0] * 20
+    alone = resampled_mean(values, np.array(list(draws(40, 500)), float))
+    grouped = resampled_mean(values, np.array(list(nested_draws([20, 20], 500)), float))
+    assert alone.value == grouped.value == 0.5
+    assert (grouped.low, grouped.high) == (0.0, 1.0)
+    assert 0.3 < alone.low < 0.5 < alone.high < 0.7

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from turnout.evaluate.digest import digest
+from turnout.pages.digest import digest
 
 Tone: TypeAlias = Literal["good", "bad", "open"]
 Cell: TypeAlias = str | int | float | bool | None
@@ -61,7 +61,7 @@ class Preset(Struct, frozen=True):
 
 class Page(Struct, frozen=True):
     """A report before it is written. `kicker`: the question it answers; `verdict`: the answer, in `tone`. `who`, `tiles`: HTML.
-    `figures`: what `--json` prints. `script`: a further script of this folder that the page needs."""
+    `figures`: what `--json` prints. `warnings`: what speaks against it. `script`: a further script that the page needs."""
 
     title: str
     kicker: str
@@ -73,6 +73,7 @@ class Page(Struct, frozen=True):
     tables: Sequence[Rows]
     presets: Sequence[Preset]
     figures: Any
+    warnings: Sequence[str] = ()
     script: str = ""
 
 
@@ -100,17 +101,18 @@ def render(page: Page) -> str:
         tone=page.tone,
         verdict=escape(page.verdict),
         who=page.who,
+        warnings="".join(f'<p class="warning">{escape(one)}</p>' for one in page.warnings),
         tiles=page.tiles,
         sections="".join(_sections(page.sections)),
         style=_file("page.css"),
-        script=_file("page.js") + (_file(page.script) if page.script else ""),
+        script=_file("page.js") + page.script,
         # No text of a row may end the block it stands in.
         data=msgspec.json.encode(data).decode().replace("<", "\\u003c"),
     )
 
 
 def _file(name: str) -> str:
-    return files("turnout.evaluate.report").joinpath(name).read_text("utf-8")
+    return files("turnout.pages").joinpath(name).read_text("utf-8")
 
 
 def _sections(sections: Sequence[Section]) -> Iterable[str]:

@@ -1,0 +1,31 @@
+"""Plots as SVG text to put into a page, all in one look. Needs matplotlib."""
+
+import io
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+PERCENT = FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %")
+"""Labels of an axis of shares."""
+
+
+def blank(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty plot, size in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#eeeeee")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def svg(figure: Figure, salt: str) -> str:
+    """The figure as an `svg` element; the same figure gives the same text."""
+    text = io.StringIO()
+    # Letters stay letters (smaller, searchable), and ids differ between the plots of a page.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "svg.id": salt}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]
