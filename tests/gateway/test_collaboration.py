@@ -288,9 +288,19 @@ def test_the_servers_deadline_does_not_lose_an_answer(tmp_path: Path) -> None:
         assert headers["x-turnout-consensus"].startswith(("deadline", "unverified"))
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("phase", ["draft", "vote", "refine"])
-def test_a_hang_up_stops_every_call(tmp_path: Path, phase: str, streamed: bool) -> None:
+@pytest.mark.parametrize(
+    ("phase", "streamed", "form"),
+    [
+        ("draft", False, "anthropic_messages"),
+        ("draft", True, "openai_responses"),
+        ("vote", False, "openai_responses"),
+        ("vote", True, "anthropic_messages"),
+        ("vote", True, "openai_chat"),
+        ("refine", False, "openai_chat"),
+        ("refine", True, "openai_responses"),
+    ],
+)
+def test_a_hang_up_stops_every_call(tmp_path: Path, phase: str, streamed: bool, form: str) -> None:
     def endless(model: str) -> Any:
         try:
             while True:
@@ -307,10 +317,10 @@ def test_a_hang_up_stops_every_call(tmp_path: Path, phase: str, streamed: bool) 
         begun.add((model, "begun"))
         return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000000\r\n\r\n"
 
-    with collaborating(tmp_path, "openai_chat", prefer=["M4"]) as (gateway, panel):
+    with collaborating(tmp_path, form, prefer=["M4"]) as (gateway, panel):
         panel.votes = lambda v, r: endless(v) if phase == "vote" else opinion(False)
         panel.writes = lambda a, draft: endless(a) if phase == ("refine" if draft else "draft") else Play("42")
-        connection = begin(gateway, "openai_chat", body_of("openai_chat", stream=streamed))
+        connection = begin(gateway, form, body_of(form, stream=streamed))
         waiting = {"draft": 1, "vote": 2, "refine": 1}[phase]
         until(lambda: len(begun) == waiting)
         connection.close()
@@ -324,7 +334,7 @@ def test_a_hang_up_stops_every_call(tmp_path: Path, phase: str, streamed: bool) 
         assert gateway.gateway.metrics.in_flight == 0
         panel.votes = lambda voter, response: opinion(True)
         panel.writes = lambda author, draft: Play("42")
-        assert post(gateway, "openai_chat", body_of("openai_chat", 1))[0] == 200
+        assert post(gateway, form, body_of(form, 1))[0] == 200
 
 
 def test_upkeep_and_stored_replies_are_answered_without_a_vote(tmp_path: Path) -> None:

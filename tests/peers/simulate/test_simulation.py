@@ -101,6 +101,17 @@ def test_every_strategy_has_its_figures(found: Simulation) -> None:
     assert set(found.told) == {one.strategy for one in found.strategies.values()}
 
 
+def test_a_name_carries_only_what_its_strategy_goes_by() -> None:
+    grid = Grid(d1s=(25.0,), d2s=(75.0, 50.0), pickers=("weighted",), edge_scores=("judge_centered",))
+    named = arms(grid, 4, comparable=True, samples=False)
+    assert [name for name in named if name.startswith("random_chain")] == [
+        "random_chain",
+        "random_chain first=worst",
+        "random_chain first=random",
+    ]
+    assert "default d2=50" in named
+
+
 def test_intervals_are_paired_bootstraps_over_questions(table: Table) -> None:
     tried = arms(Grid(firsts=("best",)), 4, comparable=True, samples=False)
     prices, seeds = CallPrices((1.0,) * 4), (1, 2, 3)

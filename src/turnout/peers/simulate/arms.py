@@ -92,10 +92,11 @@ def arms(grid: Grid, models: int, *, comparable: bool, samples: bool) -> dict[st
         found["majority_C"] = Arm("majority_C", settings=Settings(grid.d1s[0], grid.d2s[0]))
     if samples:
         found["self_mixture"] = Arm("self_mixture")
-    for first, alpha in product(grid.firsts, grid.alphas):
-        arm = Arm("random_chain", first, alpha=alpha)
-        found[_named("random_chain", arm, grid)] = arm
     settings = [Settings(*one) for one in product(grid.d1s, grid.d2s, grid.edge_scores)]
+    for first, alpha in product(grid.firsts, grid.alphas):
+        # It uses no graph and no picker; a grid's own are none of its settings.
+        arm = Arm("random_chain", first, alpha=alpha, settings=settings[0], picker=grid.pickers[0])
+        found[_named("random_chain", arm, grid)] = arm
     for mode, targeted in product(grid.modes, (True, False) if grid.drawn else (True,)):
         for first, alpha, picker, one in product(grid.firsts, grid.alphas, grid.pickers, settings):
             arm = Arm("chain", first, mode, targeted, alpha, one, picker)
