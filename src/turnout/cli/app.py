@@ -18,6 +18,7 @@ from turnout.cli import (
     importing,
     init,
     judges,
+    knowledge,
     launch,
     mapping,
     observe,
@@ -72,6 +73,7 @@ app.add_typer(canary.app, name="canary")
 app.add_typer(shadow.app, name="shadow")
 app.add_typer(policy.app, name="policy")
 app.add_typer(peers.app, name="peers")
+app.add_typer(knowledge.app, name="knowledge")
 
 
 @app.command()

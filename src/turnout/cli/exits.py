@@ -32,6 +32,11 @@ _EXTRAS = {
     "numpy": "report",
     "scipy": "report",
     "matplotlib": "report",
+    "faiss": "knowledge",
+    "bm25s": "knowledge",
+    "wordllama": "knowledge",
+    "tokenizers": "knowledge",
+    "safetensors": "knowledge",
 }
 """Which extra brings a package."""
 
