@@ -7,10 +7,10 @@ import pytest
 from tests.recorded import ROOT
 
 from turnout.cli.app import run
-from turnout.peers.review.calling import LONGEST_RETRY_AFTER_S, TRIES
 from turnout.peers.review.questions import LEAST_PER_TYPE
 from turnout.peers.review.running import BLOCK, GIVE_UP_AFTER
 from turnout.peers.review.scores import THIN_BELOW, Scores
+from turnout.upstream.buying.calling import LONGEST_RETRY_AFTER_S, TRIES
 
 PAGE = (ROOT / "docs" / "guide" / "peers-review.md").read_text("utf-8")
 

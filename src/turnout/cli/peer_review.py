@@ -11,12 +11,12 @@ from turnout.cli import exits, options, output, peer_reviewed, progress
 if TYPE_CHECKING:
     from turnout.gateway.config import Config
     from turnout.peers.review.answers import Answers
-    from turnout.peers.review.budget import Limits
     from turnout.peers.review.plan import Member, Plan, Sampling
     from turnout.peers.review.questions import Question
     from turnout.peers.review.running import Concurrency
     from turnout.peers.review.scores import Scores
     from turnout.pricing import Prices
+    from turnout.upstream.buying.budget import Limits
 
 LEAST_MODELS = 3
 
@@ -77,11 +77,11 @@ def review(
 
     turnout peers review questions.jsonl --models small,large,other --max-usd 5 --plan
     """
-    from turnout.peers.review.budget import Limits
     from turnout.peers.review.plan import Sampling
     from turnout.peers.review.questions import read
     from turnout.peers.review.running import Concurrency
     from turnout.pricing import Prices
+    from turnout.upstream.buying.budget import Limits
 
     asked, prices = read(questions), Prices.load()
     _enough(asked, force)
@@ -196,10 +196,11 @@ def _recorded(file: Path, members: "list[Member]", questions: "tuple[Question, .
 
 def _say_plan(plan: "Plan", journal: Path, limits: "Limits", as_json: bool) -> None:
     from turnout.peers.review.estimate import estimate
-    from turnout.peers.review.journal import counts, read
+    from turnout.peers.review.journal import FORM
     from turnout.peers.review.questions import types
+    from turnout.upstream.buying.journal import counts, read
 
-    found = estimate(plan, counts(read(journal)[1]), types(plan.questions))
+    found = estimate(plan, counts(read(FORM, journal)[1]), types(plan.questions))
     if as_json:
         output.emit(found)
         return
@@ -223,14 +224,15 @@ def _reviewed(
 ) -> "Scores":
     import asyncio
 
-    from turnout.peers.review.calling import open_models
-    from turnout.peers.review.journal import Journal
+    from turnout.peers.review.journal import FORM
     from turnout.peers.review.running import review as conduct
     from turnout.routing.core import TargetName
+    from turnout.upstream.buying.calling import open_models
+    from turnout.upstream.buying.journal import Journal
 
     taking = {TargetName(member.name): config.targets[TargetName(member.name)] for member in plan.members}
     keys = _keys(config, sorted({member.upstream for member in plan.members}))
-    kept = Journal.open(journal)
+    kept = Journal.open(journal, FORM)
 
     async def run() -> "Scores":
         models = open_models(taking, config.upstreams, keys, prices, at_once.per_upstream)

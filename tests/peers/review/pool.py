@@ -9,8 +9,7 @@ from typing import Any
 
 from turnout.conversation import Conversation, Message, Text
 from turnout.peers.review.answers import Answers
-from turnout.peers.review.budget import Limits
-from turnout.peers.review.journal import Journal
+from turnout.peers.review.journal import FORM
 from turnout.peers.review.plan import Member, Plan, Sampling
 from turnout.peers.review.questions import Question
 from turnout.peers.review.running import Concurrency, review
@@ -18,6 +17,8 @@ from turnout.peers.review.scores import Scores
 from turnout.pricing import Rates
 from turnout.pricing.prices import Prices
 from turnout.routing.core import TargetName
+from turnout.upstream.buying.budget import Limits
+from turnout.upstream.buying.journal import Journal
 from turnout.upstream.health import Health
 from turnout.upstream.http import Timeouts, Url
 from turnout.upstream.models import Model, Models
@@ -139,7 +140,7 @@ def done(
         )
         for m in plan.members
     }
-    journal = Journal.open(file)
+    journal = Journal.open(file, FORM)
 
     async def run() -> Scores:
         opened = Models(models, ())

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnout.errors import ConfigError
-from turnout.peers.review.journal import Entry, Journal, counts, parse, read
+from turnout.peers.review.journal import FORM, Entry
+from turnout.upstream.buying.journal import Journal, counts, parse, read
 
 ENTRIES = st.builds(
     Entry,
@@ -37,21 +38,21 @@ def test_what_is_written_is_read_and_a_torn_line_dropped(
     entries: list[Entry], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.mktemp("journal") / "j"
-    journal = Journal.open(file)
+    journal = Journal.open(file, FORM)
     for entry in entries:
         journal.add(entry)
     assert journal.entries == counts(entries)
     journal.close()
-    assert read(file) == (journal.began, entries)
+    assert read(FORM, file) == (journal.began, entries)
     whole = file.read_bytes()
     cut = data.draw(st.integers(0, len(whole)))
     file.write_bytes(whole[:cut])
-    again = Journal.open(file)
+    again = Journal.open(file, FORM)
     kept = max(whole[:cut].count(b"\n") - 1, 0)
     assert again.spent == entries[:kept]
     again.add(Entry("new", "answer", "q", "m"))
     again.close()
-    assert read(file)[1] == [*entries[:kept], Entry("new", "answer", "q", "m")]
+    assert read(FORM, file)[1] == [*entries[:kept], Entry("new", "answer", "q", "m")]
 
 
 @pytest.mark.parametrize(
@@ -59,28 +60,28 @@ def test_what_is_written_is_read_and_a_torn_line_dropped(
 )
 def test_a_damaged_line_is_named(text: bytes, tmp_path: Path) -> None:
     file = tmp_path / "j"
-    Journal.open(file).close()
+    Journal.open(file, FORM).close()
     file.write_bytes(file.read_bytes() + text + b'{"key":"k","kind":"score","question":"q","model":"m"}\n')
     with pytest.raises(ConfigError, match=r"j:2: .*remove the line"):
-        Journal.open(file)
+        Journal.open(file, FORM)
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"id": 1, "question": "?"}\n')
     with pytest.raises(ConfigError, match="name another file"):
-        Journal.open(tmp_path / "q.jsonl")
+        Journal.open(tmp_path / "q.jsonl", FORM)
     assert (tmp_path / "q.jsonl").read_text().startswith('{"id"')
 
 
 def test_one_process_writes_it(tmp_path: Path) -> None:
-    journal = Journal.open(tmp_path / "j")
+    journal = Journal.open(tmp_path / "j", FORM)
     with pytest.raises(ConfigError, match="another review is writing"):
-        Journal.open(tmp_path / "j")
+        Journal.open(tmp_path / "j", FORM)
     journal.close()
-    Journal.open(tmp_path / "j").close()
+    Journal.open(tmp_path / "j", FORM).close()
 
 
 def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert read(tmp_path / "j") == ("", [])
+    assert read(FORM, tmp_path / "j") == ("", [])
     assert not (tmp_path / "j").exists()
-    assert parse(b"torn") == ("", [], 0)
+    assert parse(FORM, b"torn") == ("", [], 0)

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.peers.review.pool import NAMES, Pool, Said, done, graded, grades, planned, usual
 
-from turnout.peers.review.budget import Limits
-from turnout.peers.review.journal import read
+from turnout.peers.review.journal import FORM
 from turnout.peers.review.running import Concurrency
 from turnout.peers.review.scores import Scores
+from turnout.upstream.buying.budget import Limits
+from turnout.upstream.buying.journal import read
 
 
 def without_date(found: Scores) -> Scores:
@@ -167,7 +168,7 @@ def test_a_reply_that_broke_off_is_asked_for_again_and_counted(tmp_path: Path) -
     assert found.spent.calls == whole.spent.calls + 2
     assert found.spent.estimated_calls == 2
     assert found.spent.usd > whole.spent.usd
-    calls = [entry for entry in read(tmp_path / "j")[1] if entry.tries == 2]
+    calls = [entry for entry in read(FORM, tmp_path / "j")[1] if entry.tries == 2]
     limit = sum(entry.output_tokens for entry in calls)
     assert limit > 2 * 64
     short = done(planned(2), Pool(play), tmp_path / "l", Limits(tokens=200), Concurrency(1, 1))
@@ -260,7 +261,7 @@ def test_limits_are_never_exceeded(
     )
     assert usd is None or spent.usd <= max(usd, before.usd) + 1e-12
     assert found.complete == (not found.stopped)
-    assert sum(entry.tries for entry in read(file)[1]) == spent.calls
+    assert sum(entry.tries for entry in read(FORM, file)[1]) == spent.calls
 
 
 def test_a_limit_says_so_and_the_rest_is_bought_later(tmp_path: Path) -> None:

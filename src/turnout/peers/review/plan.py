@@ -11,7 +11,6 @@ from turnout.conversation import Settings, Usage
 from turnout.peers.review import prompt
 from turnout.peers.review.answers import Answers
 from turnout.peers.review.blind import blinded, masks
-from turnout.peers.review.budget import Size
 from turnout.peers.review.design import Cell, cells, order
 from turnout.peers.review.journal import Entry
 from turnout.peers.review.questions import Question
@@ -19,6 +18,7 @@ from turnout.pricing import Rates, cost
 from turnout.pricing.tokens import estimate_tokens
 from turnout.routing.judging import Judging
 from turnout.routing.judging import Question as Asked
+from turnout.upstream.buying.budget import Size
 from turnout.upstream.target import Target, Upstream
 
 MARGIN = 1.25

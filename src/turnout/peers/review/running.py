@@ -14,16 +14,17 @@ import msgspec
 from msgspec import Struct
 
 from turnout.conversation import Reply
-from turnout.peers.review.budget import Budget, Held, Limit, Limits
-from turnout.peers.review.calling import Called, Caller
 from turnout.peers.review.design import Cell
-from turnout.peers.review.journal import Entry, Journal
+from turnout.peers.review.journal import Entry
 from turnout.peers.review.plan import Call, Plan
 from turnout.peers.review.prompt import Score
 from turnout.peers.review.scores import Scores, gather
 from turnout.routing.core import Ask, Asking, Failure, TargetName
 from turnout.routing.judging import Answered, Unanswered, consult, failed, kept
 from turnout.steps import Run
+from turnout.upstream.buying.budget import Budget, Held, Limit, Limits
+from turnout.upstream.buying.calling import Called, Caller
+from turnout.upstream.buying.journal import Journal
 from turnout.upstream.credentials import Redactor
 from turnout.upstream.drive import drive
 from turnout.upstream.models import Models
@@ -48,7 +49,7 @@ class Concurrency(Struct, frozen=True):
 
 async def review(
     plan: Plan,
-    journal: Journal,
+    journal: Journal[Entry],
     models: Models,
     secrets: Iterable[str],
     limits: Limits,
@@ -70,7 +71,7 @@ async def review(
 
 class _Work:
     def __init__(
-        self, plan: Plan, journal: Journal, caller: Caller, budget: Budget, at_once: Concurrency, told: Told
+        self, plan: Plan, journal: Journal[Entry], caller: Caller, budget: Budget, at_once: Concurrency, told: Told
     ) -> None:
         self.plan = plan
         self.stopped: Limit = ""

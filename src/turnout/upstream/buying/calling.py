@@ -1,4 +1,4 @@
-"""Makes the calls of a review: patiently, since nobody waits at the other end, and each within its budget."""
+"""Makes the calls of a piece of work: patiently, since nobody waits at the other end, and each within its budget."""
 
 import asyncio
 import random
@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from turnout.conversation import Reply, Settings, Usage
 from turnout.errors import ClientError, ConfigError, UpstreamError
-from turnout.peers.review.budget import Budget, Held, Size
 from turnout.pricing import Prices, cost
 from turnout.routing.core import Ask, Failure, Outcome, TargetName
+from turnout.upstream.buying.budget import Budget, Held, Size
 from turnout.upstream.credentials import Redactor
 from turnout.upstream.health import LONGEST_RETRY_AFTER_S, Health
 from turnout.upstream.http import Client
@@ -57,7 +57,7 @@ def open_models(
     for name, target in targets.items():
         upstream = upstreams[target.upstream]
         if upstream.forward_auth:
-            message = "its upstream forwards a client's own credentials, and a review has none; give it an api_key_env"
+            message = "its upstream forwards a client's own credentials, and there is none here; give it an api_key_env"
             raise ConfigError(message, key=f"targets.{name}")
         if target.upstream not in transports:
             transports[target.upstream] = Script.load(upstream) if upstream.script else client
@@ -133,7 +133,7 @@ class Caller:
             await asyncio.sleep(wait_s)
 
     async def _pause(self, model: Model) -> float:
-        """Wait until the target may be called. Gives the monotonic time; 0 when the review's time is over first."""
+        """Wait until the target may be called. Gives the monotonic time; 0 when the time is over first."""
         while wait_s := model.health.wait_s(time.monotonic()):
             left_s = self._budget.left_s()
             if left_s is not None and wait_s >= left_s:
@@ -194,7 +194,7 @@ class Caller:
             self._longer_by[target] = self._longer_by.get(target, 1.0) * prompt_tokens / taken_for
 
 
-_OUT_OF_TIME = Failure("unavailable", "the time of the review was over", reason="budget")
+_OUT_OF_TIME = Failure("unavailable", "the time for it was over", reason="budget")
 
 
 def _smoothed(before: float | None, now: float) -> float:

@@ -1,18 +1,18 @@
-"""What a review may use, checked before every call with the most that call may use."""
+"""What a piece of work may use, checked before every call with the most that call may use."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from turnout.peers.review.journal import Entry
+from turnout.upstream.buying.journal import Bought
 
 Limit: TypeAlias = Literal["", "calls", "tokens", "usd", "time"]
 """Which limit stands in the way; "" = none."""
 
 
 class Limits(Struct, frozen=True):
-    """The most that a review may use, what its journal already holds included; None = no limit. `calls`: requests sent, those
+    """The most that may be used, what the journal already holds included; None = no limit. `calls`: requests sent, those
     that a server turned away too. `tokens`: in and out. `usd`: money. `seconds`: of this run; a call under way is waited for."""
 
     calls: int | None = None
@@ -40,7 +40,7 @@ class Budget:
     What a call turns out to have used counts, so the limits hold as long as no call uses more than its size.
     """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float], spent: Iterable[Entry] = ()) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float], spent: Iterable[Bought] = ()) -> None:
         self.limits = limits
         self._clock = clock
         self._until = None if limits.seconds is None else clock() + limits.seconds

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnout.peers.review.budget import Budget, Held, Limits, Size
 from turnout.peers.review.journal import Entry
+from turnout.upstream.buying.budget import Budget, Held, Limits, Size
 
 
 class Clock:
