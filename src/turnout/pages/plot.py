@@ -1,6 +1,7 @@
 """Plots as SVG text to put into a page, all in one look. Needs matplotlib."""
 
 import io
+import warnings
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -25,7 +26,9 @@ def svg(figure: Figure, salt: str) -> str:
     """The figure as an `svg` element; the same figure gives the same text."""
     text = io.StringIO()
     # Letters stay letters (smaller, searchable), and ids differ between the plots of a page.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "svg.id": salt}):
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt, "svg.id": salt}), warnings.catch_warnings():
+        # Which the reader's fonts will have, whatever those of this machine lack.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
