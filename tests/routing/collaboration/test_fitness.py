@@ -48,6 +48,20 @@ def test_a_schema_that_leads_nowhere_or_round_ends() -> None:
     assert misfit({"a": 1}, {"properties": 3, "required": "a", "type": {}, "enum": 4}) == ""
 
 
+@pytest.mark.parametrize("key", ["anyOf", "oneOf", "allOf"])
+def test_a_schema_that_doubles_at_each_level_ends(key: str) -> None:
+    assert misfit(1, {key: [{"$ref": "#"}] * 3}) == ""
+
+
+@pytest.mark.parametrize("depth", [100, 950, 990, 1000, 5000, 200_000])
+def test_a_reply_may_be_nested_as_deeply_as_it_likes(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    reply = Reply((Text(deep),))
+    assert alike(reply) == alike(Reply((Text(f" {deep}"),)))
+    assert unfit(reply, TOOLS, JSON_ONLY)
+    assert unfit(call(f'{{"b": {deep}}}'), TOOLS, Settings())
+
+
 def call(arguments: str, name: str = "add") -> Reply:
     return Reply((ToolCall("c", name, arguments),), stop="tool_calls")
 

@@ -50,7 +50,7 @@ def _wrong_call(call: ToolCall, tools: dict[tuple[str | None, str], Tool]) -> st
         return ""
     try:
         given = _DECODE(call.arguments or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return f"the arguments of `{call.name}` are not JSON"
     if not isinstance(given, dict):
         return f"the arguments of `{call.name}` are not a JSON object"
@@ -64,7 +64,7 @@ def _unstructured(reply: Reply, settings: Settings) -> str:
         return ""
     try:
         value = _DECODE(reply.text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return "the response is not JSON, which was asked for"
     if output.kind == "json_object":
         return "" if isinstance(value, dict) else "the response is not a JSON object, which was asked for"
@@ -104,7 +104,7 @@ def _value(text: str) -> Any:
         return text
     try:
         return _DECODE(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
 
 

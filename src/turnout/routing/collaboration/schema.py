@@ -9,22 +9,40 @@ from collections.abc import Mapping
 from typing import Any
 
 _DEEPEST = 64
+_STEPS = 50_000
+"""The most that is looked at: forms within forms that lead back to the whole would double it at each level."""
 _BOUNDS = (
     ("minimum", operator.ge), ("maximum", operator.le), ("exclusiveMinimum", operator.gt), ("exclusiveMaximum", operator.lt),
 )  # fmt: skip
 
 
 def misfit(value: Any, schema: Any) -> str:
-    """Where and why `value` does not fit, "" when it does. The value itself is not repeated."""
-    return _misfit(value, schema, schema, "", 0)
+    """Where and why `value` does not fit, "" when it does or when that takes too long to tell. The value itself is not
+    repeated."""
+    root = _Root(schema)
+    found = _misfit(value, schema, root, "", 0)
+    return found if root.left > 0 else ""
 
 
-def _misfit(value: Any, schema: Any, root: Any, at: str, depth: int) -> str:
+class _Root:
+    """The whole schema, and how many more steps are taken in it."""
+
+    __slots__ = ("left", "schema")
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.left = _STEPS
+
+
+def _misfit(value: Any, schema: Any, root: _Root, at: str, depth: int) -> str:
+    root.left -= 1
+    if root.left <= 0:
+        return ""
     if isinstance(schema, bool) or not isinstance(schema, Mapping) or depth > _DEEPEST:
         return f"{at or '/'}: nothing may stand here" if schema is False else ""
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        return _misfit(value, _referred(root, reference), root, at, depth + 1)
+        return _misfit(value, _referred(root.schema, reference), root, at, depth + 1)
     kinds = schema.get("type")
     if kinds is not None:
         named = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []
@@ -37,7 +55,7 @@ def _misfit(value: Any, schema: Any, root: Any, at: str, depth: int) -> str:
     return _combined(value, schema, root, at, depth) or _within(value, schema, root, at, depth)
 
 
-def _combined(value: Any, schema: Mapping[str, Any], root: Any, at: str, depth: int) -> str:
+def _combined(value: Any, schema: Mapping[str, Any], root: _Root, at: str, depth: int) -> str:
     for one in _list(schema.get("allOf")):
         if found := _misfit(value, one, root, at, depth + 1):
             return found
@@ -51,7 +69,7 @@ def _combined(value: Any, schema: Mapping[str, Any], root: Any, at: str, depth: 
     return ""
 
 
-def _within(value: Any, schema: Mapping[str, Any], root: Any, at: str, depth: int) -> str:
+def _within(value: Any, schema: Mapping[str, Any], root: _Root, at: str, depth: int) -> str:
     if isinstance(value, dict):
         return _object(value, schema, root, at, depth)
     if isinstance(value, list):
@@ -70,7 +88,7 @@ def _within(value: Any, schema: Mapping[str, Any], root: Any, at: str, depth: in
     return ""
 
 
-def _object(value: dict[str, Any], schema: Mapping[str, Any], root: Any, at: str, depth: int) -> str:
+def _object(value: dict[str, Any], schema: Mapping[str, Any], root: _Root, at: str, depth: int) -> str:
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     for name in _list(schema.get("required")):
