@@ -12,14 +12,29 @@ PERCENT = FuncFormatter(lambda share, _: f"{round(share * 100, 2):g} %")
 """Labels of an axis of shares."""
 
 
+def panels(count: int, across: int = 3, width: float = 3.4, height: float = 2.8) -> tuple[Figure, list[Axes]]:
+    """As many small empty plots, `across` in a row, each of a size in inches."""
+    across = min(across, count)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down), layout="constrained")
+    made = [figure.add_subplot(down, across, place + 1) for place in range(count)]
+    for axes in made:
+        _plain(axes)
+    return figure, made
+
+
 def blank(width: float, height: float) -> tuple[Figure, Axes]:
     """An empty plot, size in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
+    _plain(axes)
+    return figure, axes
+
+
+def _plain(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#eeeeee")
     axes.set_axisbelow(True)
-    return figure, axes
 
 
 def svg(figure: Figure, salt: str) -> str:

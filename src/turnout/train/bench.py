@@ -17,7 +17,7 @@ from turnout.train.credit import Route, RouteBy, Shaping, Thresholds
 from turnout.train.evaluation import Mean, Scored, Summary, summary
 from turnout.train.lessons import WORDS, Lessons, asked, taught
 from turnout.train.rollout import Limits
-from turnout.train.settings import Engine, Optimisation, Settings, Teacher
+from turnout.train.settings import METRICS, Engine, Optimisation, Settings, Teacher
 from turnout.train.world import Search, Shape, World, edited, made, words
 
 WORLDS = ("known", "held_out", "edited")
@@ -190,7 +190,7 @@ def _ran(preset: Preset, job: Job, folder: Path, told: Callable[[int], None]) ->
 
     from transformers import TrainerCallback
 
-    from turnout.train.run import METRICS, prepared
+    from turnout.train.run import prepared
 
     class Told(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -14,11 +14,9 @@ from turnout.errors import ConfigError
 from turnout.routing.retrieval.protocol import STOPS
 from turnout.train.data.question import Question
 from turnout.train.rollout import LookUp
-from turnout.train.settings import Settings
+from turnout.train.settings import METRICS, Settings
 from turnout.train.spelling import tokenizer_of
 from turnout.train.trainer import PathRouterTrainer, Prompting, asked, taught
-
-METRICS = "metrics.jsonl"
 
 
 def trained(

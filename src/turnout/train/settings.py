@@ -12,6 +12,9 @@ from turnout.train.rollout import Limits
 Count: TypeAlias = Annotated[int, Meta(ge=1)]
 Share: TypeAlias = Annotated[float, Meta(ge=0)]
 
+METRICS = "metrics.jsonl"
+"""In the folder of a run: the metrics of each step, a line each."""
+
 
 class Teacher(Struct, frozen=True, forbid_unknown_fields=True):
     """The frozen teacher, who scores the student's own tokens knowing the gold evidence; it generates nothing.
