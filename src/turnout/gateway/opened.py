@@ -22,6 +22,7 @@ from turnout.gateway.attend import Attendant
 from turnout.gateway.canary.host import Canaries
 from turnout.gateway.config import Config, secret
 from turnout.gateway.judges import Judges, judges_of
+from turnout.gateway.knowledges import shelves_of
 from turnout.gateway.library import Library, Shelved
 from turnout.gateway.once import Once
 from turnout.gateway.routes import Route
@@ -82,7 +83,8 @@ def called(config: Config, env: Mapping[str, str], before: "Gateway | None" = No
         models[name] = model if before is None else model.like(before.models)
     judges = judges_of(models.values(), keys, prices, before.judges.models if before is not None else None)
     opened = Models(models, tuple({id(t): t for t in (*transports.values(), client)}.values()))
-    return Called(opened, judges, Redactor([k for k in (*keys.values(), *client_keys) if k]), client_keys)
+    shelves = shelves_of(config, before.library.shelves if before is not None else {})
+    return Called(opened, judges, Redactor([k for k in (*keys.values(), *client_keys) if k]), client_keys, shelves)
 
 
 def _transports(config: Config, before: "Gateway | None") -> tuple[dict[str, Transport], Transport]:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 
 from turnout.gateway import lines
 from turnout.gateway.graphs import bind_graphs
+from turnout.gateway.knowledges import bind_knowledges
 from turnout.gateway.nested import nested
 from turnout.gateway.references import targets_of
 from turnout.gateway.tables import WRONG, Tables, nearest
@@ -115,7 +116,7 @@ def read_route(
     named = [*targets_of(router), *targets_of(common)]
     if common.subagents is not None or common.background is not None:
         router = ByAgent(router, common.subagents, common.background, common.small_models)
-    if not bind_graphs(router, path, tables):
+    if not (bind_graphs(router, path, tables) and bind_knowledges(router, path, tables)):
         return None
     for where, reason in refusals(router):
         tables.note((*path, *where), reason)

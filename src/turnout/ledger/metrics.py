@@ -138,6 +138,8 @@ class Metrics(Collector):
         self._recovered: dict[Labels, float] = defaultdict(float)
         self._unheard: dict[Labels, float] = defaultdict(float)
         self._dropped_fields: dict[Labels, float] = defaultdict(float)
+        self._lookups: dict[Labels, float] = defaultdict(float)
+        self._answers: dict[Labels, float] = defaultdict(float)
         self._cache: dict[Labels, float] = defaultdict(float)
         self._cache_breaks: dict[Labels, float] = defaultdict(float)
         self._cache_lost: dict[Labels, float] = defaultdict(float)
@@ -188,6 +190,12 @@ class Metrics(Collector):
                 tokens[route, name, "cache_write"] += usage.cache_write_tokens
             if usage.reasoning_tokens:
                 self._reasoning[route, name] += usage.reasoning_tokens
+        for one in record.lookups:
+            self._lookups[
+                route, one.failure.kind if one.failure is not None else "found" if one.ids else "nothing"
+            ] += 1
+        if why is not None and why.source == "retrieval":
+            self._answers[route, why.rule] += 1
         if record.cache is not None:
             self._cached(route, record.cache)
         if record.cost_usd is None and (missing := gap(record)):
@@ -251,6 +259,8 @@ class Metrics(Collector):
         yield _counter("recovered", "Failures mended by a retry or a fallback.", ("target", "by"), self._recovered)
         reasons = (*place, "reason")
         yield _counter("judge_failures", "Judges without a verdict that counts.", reasons, self._unheard)
+        yield _counter("lookups", "Look-ups in a knowledge, by what came of them.", ("route", "outcome"), self._lookups)
+        yield _counter("retrieval_answers", "Questions to a knowledge, by status.", ("route", "status"), self._answers)
         yield _counter("sessions_trouble", "Trouble with the session store.", ("operation", "kind"), self._sessions)
         kinds = (*place, "kind", "source")
         yield _counter("cache_tokens", "Cached tokens of watched calls, predicted and reported.", kinds, self._cache)

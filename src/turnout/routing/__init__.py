@@ -40,7 +40,17 @@ from turnout.routing.stage.router import Stage
 from turnout.routing.subagents import ByAgent
 
 RouterConfig: TypeAlias = (
-    Passthrough | Random | Stage | Escalation | Classifier | Advisor | Affinity | Composite | Canary | Collaboration
+    Passthrough
+    | Random
+    | Stage
+    | Escalation
+    | Classifier
+    | Advisor
+    | Affinity
+    | Composite
+    | Canary
+    | Collaboration
+    | Retrieval
 )
 """Every router a configuration can name, by its `type`."""
 

@@ -12,11 +12,11 @@ def fact(name: str, text: str, *entities: str) -> Fact:
     return Fact(name, text, sources=(f"p-{name}",), entities=entities)
 
 
-JOURNAL = fact("j", "The Journal of Psychotherapy Integration is published by the American Psychological Association.")
-HALL = fact("h", "G. Stanley Hall was the first president of the American Psychological Association.")
-PHYSICS = fact("x", "The Journal of Mathematical Physics is published by the American Institute of Physics.")
-FREUD = fact("f", "Freud was never its president.")
-QUESTION = "Who was the first president of the association which published Journal of Psychotherapy Integration?"
+BUILT = fact("b", "Flying Scotsman is a steam locomotive that was built in Doncaster in 1923.")
+DON = fact("d", "Doncaster lies on the River Don.")
+MALLARD = fact("m", "Mallard is a steam locomotive that was built in 1938.")
+CREWE = fact("c", "Crewe is a railway town.")
+QUESTION = "Which river runs through the town where the locomotive Flying Scotsman was built?"
 
 
 def trajectory(question: str, answer: str, *lookups: tuple[str, tuple[Fact, ...]]) -> Trajectory:
@@ -35,14 +35,14 @@ def cited(*args: object) -> tuple[str, list[str]]:
 
 
 def test_the_fact_that_names_the_answer_and_the_one_that_led_there() -> None:
-    first = ("publisher of Journal of Psychotherapy Integration", (PHYSICS, JOURNAL))
-    then = ("first president of the American Psychological Association", (FREUD, HALL, JOURNAL))
-    assert cited(QUESTION, "G. Stanley Hall", first, then) == ("named", ["j", "h"])
+    first = ("Where was Flying Scotsman built?", (MALLARD, BUILT))
+    then = ("the river of Doncaster", (CREWE, DON, BUILT))
+    assert cited(QUESTION, "the River Don", first, then) == ("named", ["b", "d"])
 
 
-@pytest.mark.parametrize("answer", ["g stanley hall", "The G. Stanley Hall", "Stanley  HALL"])
+@pytest.mark.parametrize("answer", ["river don", "The River, Don.", "RIVER  DON"])
 def test_case_articles_and_signs_make_no_difference(answer: str) -> None:
-    assert cited(QUESTION, answer, ("first president", (FREUD, HALL))) == ("named", ["h"])
+    assert cited(QUESTION, answer, ("river", (CREWE, DON))) == ("named", ["d"])
 
 
 def test_words_are_whole() -> None:
@@ -53,18 +53,18 @@ def test_words_are_whole() -> None:
 
 
 def test_a_fact_names_what_its_entities_are_called() -> None:
-    born = fact("b", "He was born in 1844.", "G. Stanley Hall")
-    assert cited("Who was born in 1844?", "Stanley Hall", ("born 1844", (FREUD, born))) == ("named", ["b"])
+    built = fact("b", "It was built in 1938.", "Mallard")
+    assert cited("What was built in 1938?", "Mallard", ("built 1938", (CREWE, built))) == ("named", ["b"])
 
 
 @pytest.mark.parametrize("answer", ["no", "Alpha"])
 def test_a_choice_rests_on_what_was_found_about_each(answer: str) -> None:
     one, other = fact("a", "Alpha opened in 1950."), fact("b", "Beta opened in 1960.")
-    looked = (("when did Alpha open", (one, FREUD)), ("when did Beta open", (other, FREUD)))
+    looked = (("when did Alpha open", (one, CREWE)), ("when did Beta open", (other, CREWE)))
     assert cited("Did Alpha open after Beta?", answer, *looked) == ("steps", ["a", "b"])
 
 
 def test_an_answer_from_memory_is_not_passed_off_as_found() -> None:
-    assert cited(QUESTION, "Carl Rogers", ("first president", (HALL, FREUD))) == ("unsupported", ["h"])
-    assert cited(QUESTION, "Carl Rogers") == ("unsearched", [])
-    assert cited(QUESTION, "Carl Rogers", ("nothing there", ())) == ("unsearched", [])
+    assert cited(QUESTION, "the River Ouse", ("its river", (DON, CREWE))) == ("unsupported", ["d"])
+    assert cited(QUESTION, "the River Ouse") == ("unsearched", [])
+    assert cited(QUESTION, "the River Ouse", ("nothing there", ())) == ("unsearched", [])
