@@ -76,7 +76,11 @@ def test_answers_are_found_one_a_line_or_by_question(tmp_path: Path) -> None:
         {"question_id": 1, "answers": {"b": 5, "c": None, "stranger": "x"}},
         {"id": 1, "model": "vendor-a", "answer": "4"},
     )
-    assert answers.read(file, {"vendor-a": "a", "b": "b", "c": "c"}) == {"a": {"1": "4"}, "b": {"1": "5"}}
+    assert answers.read(file, {"vendor-a": "a", "b": "b", "c": "c"}) == {
+        "a": {"1": "4"},
+        "b": {"1": "5"},
+        "c": {},  # it is named, so that nothing is bought of it
+    }
 
 
 def test_answers_that_contradict_each_other_or_are_nobodys_are_refused(tmp_path: Path) -> None:

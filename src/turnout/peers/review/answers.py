@@ -24,7 +24,7 @@ class _Row(Struct, frozen=True):
 def read(path: Path, models: Mapping[str, str]) -> Answers:
     """The answers in a file of the models that take part. `models`: who takes part, by every name it may have in the file.
 
-    A null is no answer. Rows of other models are passed over. Raises ConfigError with file and line, also for two answers of
+    A null is no answer: a model that is named has those answers and no others. Rows of other models are passed over. Raises ConfigError with file and line, also for two answers of
     one model to one question that differ, and for a file without any answer of those models.
     """
     found: Answers = {}
@@ -40,12 +40,14 @@ def read(path: Path, models: Mapping[str, str]) -> Answers:
         for name, answer in (row.answers or {row.model: row.answer}).items():
             if name not in models:
                 others.add(name)
-            elif answer is not None and str(answer).strip():
-                before = found.setdefault(models[name], {}).setdefault(str(given), str(answer))
+                continue
+            own = found.setdefault(models[name], {})
+            if answer is not None and str(answer).strip():
+                before = own.setdefault(str(given), str(answer))
                 if before != str(answer):
                     message = f"a second answer of {name} to {str(given)!r}, and not the same"
                     raise ConfigError(message, file=str(path), line=number)
-    if not found:
+    if not any(found.values()):
         there = ", ".join(sorted(others)[:8]) or "none"
         raise ConfigError(f"no answer of the models that take part; models in it: {there}", file=str(path))
     return found
