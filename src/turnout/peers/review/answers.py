@@ -24,8 +24,9 @@ class _Row(Struct, frozen=True):
 def read(path: Path, models: Mapping[str, str]) -> Answers:
     """The answers in a file of the models that take part. `models`: who takes part, by every name it may have in the file.
 
-    A null is no answer: a model that is named has those answers and no others. Rows of other models are passed over. Raises ConfigError with file and line, also for two answers of
-    one model to one question that differ, and for a file without any answer of those models.
+    A null is no answer: a model that is named has those answers and no others. Rows of other models are
+    passed over. Raises ConfigError with file and line, also for two answers of one model to one question that differ, and for a
+    file without any answer of those models.
     """
     found: Answers = {}
     others: set[str] = set()
