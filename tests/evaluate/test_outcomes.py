@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.outcomes import BIG, row, written
 
+from turnout.errors import ClientError
 from turnout.evaluate.arms import Arm, Wanted
 from turnout.evaluate.outcomes import Call, read
 
@@ -111,3 +112,16 @@ def test_no_bytes_stop_the_reading(tmp_path_factory: pytest.TempPathFactory, lin
     found = read(file)
     assert len(found.outcomes) == 1
     assert found.rows == found.damaged + 1
+
+
+def test_an_arm_whose_rows_cannot_be_read_is_not_said_to_be_absent_without_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    path.write_text(
+        '{"task_id": 1, "model": "small", "success": true}\n'
+        '{"task_id": 1, "model": "large", "success": true, "cost_usd": -5}\n'
+    )
+    with pytest.raises(
+        ClientError, match=r"no rows of large; .*1 of 2 rows cannot be read, the first in line 2: .*cost"
+    ):
+        read(path).arm(Wanted("large"))
+    assert read(path).arm(Wanted("small")) == Arm("small")

@@ -299,6 +299,19 @@ def test_judges_are_charged_where_they_were_asked() -> None:
     assert without.saved_usd == pytest.approx(spent)
 
 
+def test_turns_that_cannot_be_decided_again_leave_the_routers_own_caches_as_they_were() -> None:
+    """Without bodies a judged turn is not decided again; what its target was sent then is in its cache all the same."""
+    life = lived(["fails"] * 4, ESCALATION, answers=judge(True))
+    turns = replayed(life.records, ESCALATION, "live")
+    assert [turn.reason for turn in turns] == ["conversation", "conversation", None, None]
+    cost = told(turns).cost
+    assert (cost.turns, cost.unpriced) == (2, 0)
+    assert cost.candidate_usd == cost.live_usd > 0
+    # Where another router would have sent that turn is not known, so neither is what its caches held later.
+    other = told(replayed(life.records, ESCALATION, "another")).cost
+    assert other.turns == 0
+
+
 def test_what_has_no_price_is_left_out_on_both_sides_and_counted() -> None:
     life = lived(["fails", "fails"], Passthrough(SMALL))
     life.turn(kept=False)

@@ -78,11 +78,11 @@ def calibrate(
     with progress.shown() as told:
         read = read_outcomes(outcomes, wanted, by, told)
         runs = routers.trajectories(trajectories or outcomes, [wanted[1]], by, loaded, told)
-        arm = wanted[1].among(runs.read.arms)
+        arm = runs.read.arm(wanted[1])
         joined = routers.joined(read, runs, arm)
         check_weights(weights, {one.category for one in joined.outcomes})
         constraint = Constraint(max_loss, weights, "upper end" if cautious else "estimate")
-        asked = Asked(route, wanted[0].among(joined.arms), arm, constraint, train, seed, resamples, jobs)
+        asked = Asked(route, joined.arm(wanted[0]), arm, constraint, train, seed, resamples, jobs)
         try:
             tried = points(router, [axis(text) for text in sweep or ()], seed)
             found = calibrated(joined, runs, router, tried, asked, facts(loaded), told)

@@ -76,7 +76,7 @@ def evaluate(
 
             config = load(routes, None)
             runs = routers.trajectories(trajectories or outcomes, [wanted[1]], by, config, told)
-            found = routers.joined(found, runs, wanted[1].among(runs.read.arms))
+            found = routers.joined(found, runs, runs.read.arm(wanted[1]))
             simulate = routers.simulations(config, runs)
         arms = _arms(found, wanted)
         asked = Asked(arms[0], arms[1], arms[2] if routed else None, margin, weights, resamples, seed)
@@ -147,7 +147,7 @@ def _decisions(place: str, by: str, routes: Path, bootstrap: tuple[int, int], as
 
 
 def _arms(found: "Read", wanted: "list[Wanted]") -> "list[Arm]":
-    arms = [one.among(found.arms) for one in wanted]
+    arms = [found.arm(one) for one in wanted]
     if len(set(arms)) < len(arms):
         raise CommandError(f"{arms[0]} is named twice; there is nothing to compare")
     return arms

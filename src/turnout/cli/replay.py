@@ -203,14 +203,14 @@ def costs(cost: Any, other: str) -> list[str]:
     """What was predicted, and what that rests on."""
     if not cost.turns:
         return ["What it would have cost is not known: no turn has a usage and a price on both sides."]
-    share = f" ({-cost.saved_share:+.1%})" if cost.saved_share is not None else ""
+    share = f" ({0.0 - cost.saved_share:+.1%})" if cost.saved_share is not None else ""
     return [
         f"Predicted cost of {output.count(cost.turns, 'turn')}, caches included: {output.usd(cost.candidate_usd)} {other}, "
         f"{output.usd(cost.live_usd)} as it went{share}",
         f"  of that calls made to decide: {output.usd(cost.candidate_aside_usd)} {other}, "
         f"{output.usd(cost.live_aside_usd)} as it went; charged in fact: {output.usd(cost.recorded_usd)}",
         *(
-            [f"  left out, a price or a usage is not known: {output.count(cost.unpriced, 'turn')}"]
+            [f"  left out, a price, a usage or what caches held is not known: {output.count(cost.unpriced, 'turn')}"]
             if cost.unpriced
             else []
         ),

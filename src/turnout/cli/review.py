@@ -159,7 +159,7 @@ def _outcomes(file: str, names: tuple[str, str], url: str, folder: Path, told: p
             found = read_ledger(ledger, records.shown(url), wanted, told)
     if not found.arms:
         return Told(reason=f"{file or 'the ledger'} holds no outcomes of tasks")
-    first, second = (one.among(found.arms) for one in wanted)
+    first, second = (found.arm(one) for one in wanted)
     if first == second:
         raise CommandError(f"{names[0]} and {names[1]} are the same arm; there is nothing to compare")
     return Told(found.outcomes, (first, second))

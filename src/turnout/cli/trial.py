@@ -329,13 +329,13 @@ def _conditions(
     from turnout.evaluate.trials import manifest
 
     return manifest.Conditions(
-        command=tuple(words),
-        check=check,
+        command=manifest.words(words),
+        check=manifest.line(check),
         success=rule,
         timeout_s=timeout,
         seed=seed,
-        workdir=workdir,
-        gateway=gateway or "own",
+        workdir=manifest.line(workdir),
+        gateway=manifest.line(gateway) or "own",
         jobs=jobs,
         files=manifest.files(words, check),
         environment=manifest.environment(os.environ),

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from turnout.errors import ClientError
 from turnout.evaluate.arms import Arm, Wanted
 from turnout.evaluate.recordings import opened
 
@@ -89,6 +90,21 @@ class Read(Struct, frozen=True):
     damaged: int
     damaged_lines: tuple[Damaged, ...]
     outcomes: tuple[Outcome, ...]
+
+    def arm(self, wanted: Wanted) -> Arm:
+        """The arm that is meant. Raises ClientError when there is none or more than one; where rows could not be read, which may
+        have been its rows, it says so."""
+        try:
+            return wanted.among(self.arms)
+        except ClientError as error:
+            if not self.damaged_lines or error.code != "unknown_arm":
+                raise
+            first = self.damaged_lines[0]
+            raise ClientError(
+                f"{error.message}; {self.damaged:,} of {self.rows:,} rows cannot be read, the first in line {first.line}: "
+                f"{first.reason}",
+                code=error.code,
+            ) from None
 
 
 class Row(Struct):

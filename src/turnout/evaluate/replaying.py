@@ -143,7 +143,7 @@ class Replaying:
         except TapeMiss as miss:
             if identified and _kept(record):
                 lane.memory.keep(signals, folded(states, events_of(None, False)))
-            self._unpriced(record, lane)
+            self._unpriced(record, lane, own)
             return Replayed(record, reason=miss.reason, own=own)
         agrees = self._agree(record, decision)
         price = self._priced(record, lane, decision, states, own)
@@ -207,11 +207,13 @@ class Replaying:
         lane.spending = lane.spending.after(charged(answer, facts))
         return found
 
-    def _unpriced(self, record: TurnRecord, lane: _Lane) -> None:
-        """Follow the caches over a turn that could not be decided."""
+    def _unpriced(self, record: TurnRecord, lane: _Lane, own: bool) -> None:
+        """Follow the caches over a turn that could not be decided: the router's own went the way it is recorded, and where
+        another would have sent it is not known."""
         answer = self._answered(record)
         if answer is not None:
-            lane.spending = lane.spending.after(charged(answer, None))
+            facts = self._targets.get(TargetName(answer.target)) if own else None
+            lane.spending = lane.spending.after(charged(answer, facts))
 
     def _answered(self, record: TurnRecord) -> Answered | None:
         answer = answered(record)

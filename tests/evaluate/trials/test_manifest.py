@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from turnout.evaluate.trials.folders import copied, digest
-from turnout.evaluate.trials.manifest import Conditions, Manifest, differences, environment, files, unequal
+from turnout.evaluate.trials.manifest import Conditions, Manifest, differences, environment, files, line, unequal, words
 
 CONDITIONS = Conditions(("run",), "", "exit", 60.0, 0, "", "own", 1, {"run": "1"}, {"PATH": "2"}, {"system": "x"})
 
@@ -23,6 +23,28 @@ def test_no_secret_is_kept_and_no_digest_of_one():
     assert kept == {"DATABASE_URL": "set", "NOTE": "set", "VENDOR_API_KEY": "set", "PATH": kept["PATH"]}
     assert kept == environment({**held, "VENDOR_API_KEY": "another", "TERM": "vt100"})
     assert kept != environment({**held, "PATH": "/bin"})
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (("agent", "--token", "hunter2x"), ("agent", "--token", "[redacted]")),
+        (("agent", "--api-key=hunter2x", "-v"), ("agent", "--api-key=[redacted]", "-v")),
+        (("env", "VENDOR_TOKEN=hunter2x", "agent"), ("env", "VENDOR_TOKEN=[redacted]", "agent")),
+        (("sh", "-c", "agent --password 'hunter 2x' go"), ("sh", "-c", "agent --password [redacted] go")),
+        (("/home/ann/agent", "{prompt}"), ("/home/user/agent", "{prompt}")),
+        # Nothing of these is a secret, and a change of them must show.
+        (("agent", "--max-tokens", "100", "--monkey", "ape"), ("agent", "--max-tokens", "100", "--monkey", "ape")),
+        (("agent", "--token", "{field}", "--auth", "--quiet"), ("agent", "--token", "{field}", "--auth", "--quiet")),
+        (("sh", "-c", 'agent --token "$TOKEN" --keep 3'), ("sh", "-c", 'agent --token "$TOKEN" --keep 3')),
+    ],
+)
+def test_no_secret_of_a_command_is_kept(given: tuple[str, ...], kept: tuple[str, ...]):
+    assert words(given) == kept
+    assert (
+        line("TOKEN=hunter2x check && curl http://me:hunter2x@host")
+        == "TOKEN=[redacted] check && curl http://[redacted]@host"
+    )
 
 
 @pytest.mark.parametrize(

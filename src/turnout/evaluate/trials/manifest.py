@@ -32,6 +32,14 @@ _PASSING = re.compile(
 _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|DSN|JWT|CERT|_PAT\b", re.IGNORECASE
 )
+_NAME = r"[\w-]*(?<![^\W_])(?:key|token|secret|pass(?:word|wd|phrase)?|credentials?|auth|authorization|bearer|cookie|jwt|dsn|pat)"
+_OPTION = re.compile(rf"-{{1,2}}{_NAME}", re.IGNORECASE)
+_GIVEN = re.compile(
+    rf"((?:^|[\s;&|(])(?:{_NAME}=|-{{1,2}}{_NAME}(?:=|\s+(?!-))))(\"[^\"$]*\"|'[^']*'|[^\s;&|)$\"'{{]+)", re.IGNORECASE
+)
+"""A variable or an option that may hold a secret, in a line for a shell. What is referred to (`$NAME`, `{field}`) is none."""
+HIDDEN = "[redacted]"
+"""What is kept of an argument that may be a secret."""
 SET = "set"
 """What is kept of a variable that may hold a secret."""
 
@@ -92,6 +100,20 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def line(text: str) -> str:
+    """What is kept of a line for a shell, a path or a URL: no secret, and no name of a home folder."""
+    return scrub(_GIVEN.sub(rf"\1{HIDDEN}", text))
+
+
+def words(command: Sequence[str]) -> tuple[str, ...]:
+    """What is kept of a command: its words without secrets, whether they stand behind an option or in one word with it."""
+    kept: list[str] = []
+    for before, word in zip(("", *command), command, strict=False):
+        given = _OPTION.fullmatch(before) and not word.startswith(("-", "{"))
+        kept.append(HIDDEN if given else line(word))
+    return tuple(kept)
+
+
 def files(command: Sequence[str], check: str) -> dict[str, str]:
     """Digests of the programs and of those arguments that are files, seen from here."""
     try:
@@ -99,15 +121,15 @@ def files(command: Sequence[str], check: str) -> dict[str, str]:
     except ValueError:
         checks = []
     found = {}
-    for words in (list(command), checks):
-        for position, word in enumerate(words):
+    for parts in (list(command), checks):
+        for position, word in enumerate(parts):
             place = (shutil.which(word) if position == 0 else None) or word
             path = fill(place, {"here": str(Path.cwd())})
             # One that may not be read is left out: there is nothing to compare.
             with contextlib.suppress(OSError):
                 if is_file(path):
                     with Path(path).open("rb") as file:
-                        found[word] = hashlib.file_digest(file, "blake2b").hexdigest()[:16]
+                        found[scrub(word)] = hashlib.file_digest(file, "blake2b").hexdigest()[:16]
     return found
 
 
