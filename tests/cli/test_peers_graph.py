@@ -73,6 +73,9 @@ def test_a_trap_is_said_on_stderr_and_in_the_flags(tmp_path: Path, capsys: pytes
         ({"scores": 7}, "Expected `object`, got `int`"),
         ({"cells": {"M1": {"M2": [1, 2]}}}, "cells.M1.M2: 2 entries for 0 `questions`"),
         ({"scores": {"M1": {"M2": "high"}}}, "got `str`"),
+        ({"manifest": {"scale": [5, 5]}}, "manifest.scale: expected the lowest score"),
+        ({"manifest": {"began": "yesterday"}}, "manifest.began: expected a time with its zone"),
+        ({"manifest": {"began": "2026-01-01"}}, "manifest.began: expected a time with its zone"),
     ],
 )
 def test_what_is_wrong_with_scores_is_said(

@@ -115,6 +115,12 @@ def _check(found: Scored, file: str) -> None:
     pool = set(found.models)
     if len(pool) < len(found.models):
         raise ConfigError("two models have the same name", file=file, key="models")
+    lowest, highest = found.manifest.scale
+    if lowest >= highest:
+        raise ConfigError("expected the lowest score there is, then the highest", file=file, key="manifest.scale")
+    if found.manifest.began and not _is_time(found.manifest.began):
+        said = "expected a time with its zone, as in 2026-01-31T12:00:00Z"
+        raise ConfigError(said, file=file, key="manifest.began")
     matrices = [
         ("scores", found.scores),
         *((f"by_type.{name}.scores", one.scores) for name, one in found.by_type.items()),
@@ -130,6 +136,13 @@ def _check(found: Scored, file: str) -> None:
     for key, by_author in (("self_scores", found.self_scores), ("lengths", found.lengths)):
         for author, values in by_author.items():
             _check_aligned(values, found.questions, file, f"{key}.{author}")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _check_names(named: Iterable[str], pool: set[str], file: str, key: str) -> None:
