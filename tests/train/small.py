@@ -52,7 +52,7 @@ def model_at(folder: Path) -> str:
 def settings(folder: Path, **changed: Any) -> Settings:
     base = Settings(
         model=model_at(folder),
-        train=folder / "none.jsonl",
+        train="",
         knowledge="",
         out=folder / "out",
         limits=Limits(turns=3, turn_tokens=8, tokens=40, facts=2, style="lines"),

@@ -32,6 +32,7 @@ from turnout.cli import (
     route,
     serve,
     shadow,
+    train,
     trial,
     turns,
     why,
@@ -74,6 +75,7 @@ app.add_typer(shadow.app, name="shadow")
 app.add_typer(policy.app, name="policy")
 app.add_typer(peers.app, name="peers")
 app.add_typer(knowledge.app, name="knowledge")
+app.add_typer(train.app, name="train")
 
 
 @app.command()

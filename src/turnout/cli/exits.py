@@ -37,6 +37,12 @@ _EXTRAS = {
     "wordllama": "knowledge",
     "tokenizers": "knowledge",
     "safetensors": "knowledge",
+    "torch": "train",
+    "transformers": "train",
+    "trl": "train",
+    "datasets": "train",
+    "peft": "train",
+    "accelerate": "train",
 }
 """Which extra brings a package."""
 

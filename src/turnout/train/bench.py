@@ -52,8 +52,9 @@ class Preset(Struct, frozen=True, forbid_unknown_fields=True):
     whose answers are known by heart."""
 
     shape: Shape = Shape()
-    warm_steps: int = 700
+    warm_steps: int = 1500
     warm_rows: int = 72
+    warm_learning_rate: float = 3e-3
     steps: int = 50
     questions: int = 24
     group: int = 8
@@ -65,7 +66,7 @@ class Preset(Struct, frozen=True, forbid_unknown_fields=True):
     arms: tuple[str, ...] = tuple(ARMS)
     seeds: tuple[int, ...] = (0, 1, 2)
     hard_arms: tuple[str, ...] = ("grpo", "full")
-    hard_seeds: tuple[int, ...] = (0,)
+    hard_seeds: tuple[int, ...] = (0, 1, 2)
 
 
 PRESETS: dict[str, Preset] = {
@@ -81,6 +82,7 @@ PRESETS: dict[str, Preset] = {
         arms=("grpo", "full"),
         seeds=(0,),
         hard_arms=("full",),
+        hard_seeds=(0,),
     ),
 }
 """`cpu-small`: the benchmark, on two cores in under half an hour. `cpu-tiny`: whether it runs at all, in seconds."""
@@ -135,7 +137,7 @@ def settings_of(preset: Preset, job: Job, warm: Path, out: Path) -> Settings:
     arm = ARMS[job.arm]
     return Settings(
         model=str(warm),
-        train=warm,
+        train="",
         knowledge="",
         out=out,
         limits=limits(preset),
@@ -167,7 +169,8 @@ def warm_started(preset: Preset, folder: Path, told: Callable[[int, float], None
         return out
     save_model(folder / "start", word_tokenizer(vocabulary(preset)), Size(), seed=0)
     draw = Lessons(world_of(preset), 0).draw
-    warmed(folder / "start", folder / "warming", draw, preset.warm_steps, preset.warm_rows, told=told)
+    rate = preset.warm_learning_rate
+    warmed(folder / "start", folder / "warming", draw, preset.warm_steps, preset.warm_rows, rate, told=told)
     (folder / "warming").rename(out)
     return out
 

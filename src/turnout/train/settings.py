@@ -66,17 +66,19 @@ class Optimisation(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Engine(Struct, frozen=True, forbid_unknown_fields=True):
     """What generates. `vllm`: `off` for transformers, `colocate` on the training devices, `server` on others (`server_url`).
-    `device`: `auto`, or `cpu` even where there is a GPU."""
+    `rows`: trajectories transformers generates at once. `device`: `auto`, or `cpu` even where there is a GPU."""
 
     vllm: Literal["off", "colocate", "server"] = "off"
     server_url: str = ""
     gpu_memory: Annotated[float, Meta(gt=0, le=1)] = 0.3
     tensor_parallel: Count = 1
+    rows: Count = 256
     device: Literal["auto", "cpu"] = "auto"
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """A training run. `model`: a folder or a hub id. `train`: a file of questions (see `turnout.train.data`). `knowledge`: a
+    """A training run. `model`: a folder or a hub id. `train`: questions, a file or `hub:NAME` (see
+    `turnout.train.data`). `knowledge`: a
     knowledge folder, or the URL of a search service. `out`: folder for checkpoints, metrics and the final model.
 
     `route_by`, `thresholds`, `weights`, `shaping`, `teacher`: PathRouter's parts. Plain GRPO is `route_by = "none"`, no teacher,
@@ -84,10 +86,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     model: str
-    train: Path
+    train: str
     knowledge: str
     out: Path
-    eval: Path | None = None
     limits: Limits = Limits()
     inference_turns: Count = 10
     route_by: RouteBy = "both"

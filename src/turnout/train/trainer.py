@@ -141,14 +141,21 @@ class PathRouterTrainer(GRPOTrainer):
         if self.use_vllm:
             ids, logprobs = self._generate_single_turn(contexts, None, {}, 1)
             return [self._vllm_turn(one, probs) for one, probs in zip(ids, logprobs, strict=True)]
-        args = self.args
+        rows, done = self._settings.engine.rows, []
+        for i in range(self._most(-(-len(contexts) // rows))):
+            part = contexts[i * rows : (i + 1) * rows]
+            # A process with nothing left generates a row for nobody: generation is collective where weights are spread.
+            done += self._transformers_turns(part or contexts[:1], most)[: len(part)]
+        return done
+
+    def _transformers_turns(self, contexts: list[list[int]], most: int) -> list[Turned]:
         with (
             unwrap_model_for_generation(
                 self.model_wrapped,
                 self.accelerator,
-                gather_deepspeed3_params=args.ds3_gather_for_generation,
+                gather_deepspeed3_params=self.args.ds3_gather_for_generation,
                 generation_kwargs=self.generation_kwargs,
-                gradient_checkpointing_kwargs=args.gradient_checkpointing_kwargs,
+                gradient_checkpointing_kwargs=self.args.gradient_checkpointing_kwargs,
             ) as model,
             torch.no_grad(),
             self._dist.summon_full_params(self.model_wrapped, recurse=False),
@@ -165,6 +172,12 @@ class PathRouterTrainer(GRPOTrainer):
                 top_k=0,
             )
         return [Turned(ids, cut) for ids, cut in turns]
+
+    def _most(self, calls: int) -> int:
+        """How many calls the process with the most work makes."""
+        if self.accelerator.num_processes == 1:
+            return calls
+        return int(self.accelerator.gather(torch.tensor([calls], device=self.accelerator.device)).max().item())
 
     def _vllm_turn(self, ids: list[int], logprobs: list[float]) -> Turned:
         text = self._spelling.decode(ids).rstrip()

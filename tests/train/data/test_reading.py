@@ -14,7 +14,7 @@ from tests.recorded import needs_recordings, shared
 
 from turnout.errors import ClientError
 from turnout.knowledge.passage import Passage
-from turnout.train.data import Step, read_questions
+from turnout.train.data import Step, questions_of, read_questions
 from turnout.train.data.formats import FORMATS, BadRow, detected
 
 HOTPOT: dict[str, Any] = {
@@ -197,3 +197,20 @@ def test_recorded_question_sets_are_read_whole(name: str, rows: int) -> None:
     read = read_questions(folder / "data" / "qa" / name)
     assert (len(read.questions), read.skipped) == (rows, {})
     assert all(question.gold_complete and len(question.gold_passages) >= 2 for question in read.questions)
+
+
+def test_a_data_set_of_the_hub_is_read_by_its_columns(tmp_path: Path) -> None:
+    """A folder stands for one that was downloaded: the library reads both alike."""
+    pytest.importorskip("datasets", reason="needs the extra `train`")
+    rows = [{"question": f"who {i}", "golden_answers": ["Ada"], "context": ["It was Ada."]} for i in range(5)]
+    written(tmp_path, "train.jsonl", "\n".join(map(json.dumps, rows)))
+    read = questions_of(f"hub:{tmp_path}", limit=3)
+    assert (read.format, [question.question for question in read.questions]) == (
+        "graph_r1",
+        ["who 0", "who 1", "who 2"],
+    )
+    assert questions_of(f"hub:{tmp_path}:default:train").questions[4].answers == ("Ada",)
+    with pytest.raises(ClientError, match="could not be had from the hub"):
+        questions_of(f"hub:{tmp_path / 'nothing'}")
+    with pytest.raises(ClientError, match=r"not hub:NAME"):
+        questions_of("hub:a:b:c:d")

@@ -139,6 +139,22 @@ def gold_instructions(question: str, gold_passages: Sequence[str]) -> str:
     return f"{_INSTRUCTIONS}\nThe evidence that answers the question:\n{evidence}\nQuestion: {question}"
 
 
+def closed_book_instructions(question: str) -> str:
+    """The prompt of a model that may look nothing up: a baseline."""
+    return f"{_FROM_MEMORY}\nQuestion: {question}"
+
+
+def one_shot_instructions(question: str, facts: Sequence[Fact], style: Style = "json") -> str:
+    """The prompt of a model that is shown one look-up of the question itself: a baseline."""
+    return f"{_FROM_ONE}\n{write_knowledge(facts, style)}\nQuestion: {question}"
+
+
+_FROM_MEMORY = """Answer the question from memory. First think in <think>...</think>, then write <answer>...</answer> with the
+answer alone, in as few words as it takes."""
+
+_FROM_ONE = """Answer the question with the facts below, which a search for it found. First think in <think>...</think>, then
+write <answer>...</answer> with the answer alone, in as few words as it takes."""
+
 _INSTRUCTIONS = """Answer the question with facts from a knowledge base, which you search in steps.
 In each step, first think in <think>...</think> about what is known and what is missing. Then do one of two things: write
 <query>{"query": "..."}</query> to look something up, and you will be shown what was found in <knowledge>...</knowledge>; or, once

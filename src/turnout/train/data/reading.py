@@ -3,7 +3,7 @@
 import csv
 import gzip
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,19 @@ def read_questions(path: Path, format: FormatName | None = None, limit: int | No
     `format`: None to tell it by the fields of the first row. `limit`: stop after so many questions. Raises ClientError when
     the file holds no row of a known format, OSError when it cannot be read.
     """
+    return collected(_rows(path), path.name, format, limit, str(path))
+
+
+def collected(
+    rows: Iterable[tuple[str, Any]], name: str, format: FormatName | None, limit: int | None, where: str = ""
+) -> Read:
+    """The questions of rows, each with its place in what is called `name`; see `read_questions`."""
     questions: list[Question] = []
     skipped: Counter[str] = Counter()
     problems: list[str] = []
     ids: set[str] = set()
-    for place, row in _rows(path):
+    stem = name.partition(".")[0]
+    for place, row in rows:
         if limit is not None and len(questions) >= limit:
             break
         try:
@@ -44,19 +52,19 @@ def read_questions(path: Path, format: FormatName | None = None, limit: int | No
                 raise BadRow("not an object")
             if format is None:
                 format = detected(row)
-            question = FORMATS[format](row, f"{path.stem}-{len(questions)}")
+            question = FORMATS[format](row, f"{stem}-{len(questions)}")
             if question.id in ids:
                 raise BadRow("the id was used before")
         except BadRow as problem:
             skipped[str(problem)] += 1
             if len(problems) < _PROBLEMS_KEPT:
-                problems.append(f"{path.name}, {place}: {problem}")
+                problems.append(f"{name}, {place}: {problem}")
             continue
         ids.add(question.id)
         questions.append(question)
     if format is None or not questions:
         seen = f": {problems[0]}" if problems else ", as it is empty"
-        raise ClientError(f"no question could be read from {path}{seen}. Known formats: {', '.join(FORMATS)}")
+        raise ClientError(f"no question could be read from {where or name}{seen}. Known formats: {', '.join(FORMATS)}")
     return Read(format, tuple(questions), dict(skipped), tuple(problems))
 
 
