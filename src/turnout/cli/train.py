@@ -185,6 +185,29 @@ def bench(
         print_bench(lines, outcomes)
 
 
+@app.command("report")
+def report(
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of runs or of a benchmark, or scores kept by evaluate."),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where to write the page.")] = Path("training.html"),
+    as_json: options.AsJson = False,
+) -> None:
+    """Write one page of what runs came to: scores with intervals, learning curves, the histogram of P.
+
+    Example: turnout train report bench --out bench.html
+    """
+    from turnout.train.report import html
+    from turnout.train.results import read
+
+    results = read(places)
+    out.write_text(html(results), encoding="utf-8")
+    output.emit({"file": str(out), "notes": list(results.notes)}) if as_json else output.emit_text(f"wrote {out}")
+    for note in results.notes:
+        output.say(f"note: {note}")
+
+
 def needs_engine() -> None:
     """Say in one line what to install where the extra `train` is missing."""
     from importlib.util import find_spec
