@@ -4,23 +4,31 @@ import importlib.util
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 from tests.gateway.escalating import post
 from tests.gateway.retrieving import ANSWER, Policy, answer, body_of, query, retrieving, toml
 from tests.gateway.test_collaboration import text_in
 from tests.recorded import ROOT
 
 from turnout.errors import ConfigError
+from turnout.gateway import versions
 from turnout.gateway.checking import check
 from turnout.gateway.config import load
 from turnout.gateway.opened import Gateway
+from turnout.gateway.routes import table_of
+from turnout.gateway.serve import bind
 from turnout.gateway.tables import Finding
+from turnout.knowledge import open_knowledge
 from turnout.knowledge.building import Options, build
 from turnout.knowledge.passage import Passage
+from turnout.knowledge.service import application
 from turnout.knowledge.statement import Document
+from turnout.routing import Retrieval
 
 DON = Passage("p2", "Doncaster", "Doncaster lies on the River Don.")
 CREWE = Passage("p4", "Crewe", "Crewe is a railway town.")
@@ -55,7 +63,39 @@ def test_a_folder_that_holds_no_knowledge_is_named_with_what_to_do(policy: Polic
     assert "turnout knowledge build" in error_of(policy, tmp_path, "facts").message
     (tmp_path / "facts" / "manifest.json").write_text("{")
     assert "build it again" in error_of(policy, tmp_path, "facts").message
-    assert "without a host" in error_of(policy, tmp_path, "http:///facts").message
+
+
+@pytest.mark.parametrize(
+    "url", ["http:///facts", "http://[::1", "http://h:port", "https://me:secret@h", "http://h/?key=secret"]
+)
+def test_a_url_that_names_no_service_is_told_without_what_it_holds(policy: Policy, tmp_path: Path, url: str) -> None:
+    error = error_of(policy, tmp_path, url)
+    assert error.message == "not the URL of a knowledge service"
+    assert "secret" not in str(error)
+
+
+def test_a_service_is_asked_as_a_folder_is_and_may_be_away(tmp_path: Path) -> None:
+    build([Document(DON), Document(CREWE)], tmp_path / "facts", FIXED)
+    listening = bind("127.0.0.1", 0)
+    service = uvicorn.Server(
+        uvicorn.Config(application(open_knowledge(str(tmp_path / "facts")), {}), log_level="error")
+    )
+    thread = threading.Thread(target=service.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    texts = (query("Which river runs through Doncaster?"), answer(ANSWER))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    with retrieving(tmp_path, url, *texts) as (gateway, _):
+        _, headers, data = post(gateway, "openai_chat", body_of("openai_chat"))
+        assert headers["x-turnout-retrieval"] == "answered"
+        assert text_in("openai_chat", data).startswith(f"{ANSWER} [1]\n\n[1] p2: ")
+        service.should_exit = True
+        thread.join(10)
+        listening.close()
+        _, headers, _ = post(gateway, "openai_chat", body_of("openai_chat"))
+        assert headers["x-turnout-retrieval"] == "unsearched"
+        (one,) = gateway.settled()[0].lookups
+        assert one.failure is not None
+        assert one.failure.kind == "unavailable"
 
 
 def test_a_damaged_file_is_found_before_anything_is_served(policy: Policy, tmp_path: Path) -> None:
@@ -90,6 +130,20 @@ def test_a_router_may_not_stand_where_its_answers_would_be_lost(policy: Policy, 
     )
     _, found = check(inner, str(tmp_path / "turnout.toml"), {})
     assert any("may not stand inside" in one.message for one in found)
+
+
+def test_a_version_of_the_route_looks_up_in_the_same_folder(policy: Policy, tmp_path: Path) -> None:
+    build([Document(DON)], tmp_path / "facts", FIXED)
+    file = tmp_path / "turnout.toml"
+    file.write_text(toml(policy, "facts"))
+    config = load(file, None)
+    version = versions.version(config, "r", {**table_of(config.routes["r"]), "max_turns": 9})
+    versions.folder_of(config).add(version)
+    file.write_text(toml(policy, "facts") + f'[shadows.s]\nroute = "r"\npolicy = "{version.digest[:6]}"\n')
+    shadow = load(file, None).shadows["s"]
+    assert isinstance(shadow.by.router, Retrieval)
+    assert (shadow.by.policy, shadow.by.router.max_turns) == (version.digest, 9)
+    assert shadow.by.router.rests_on != ""
 
 
 def test_what_it_knows_is_part_of_the_policy_and_taken_over_by_a_reload(tmp_path: Path) -> None:

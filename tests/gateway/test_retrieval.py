@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.e2e.vendors import EVENTS, Play
 from tests.gateway.collaborating import words_of
-from tests.gateway.escalating import FORMATS, begin, post, until
+from tests.gateway.escalating import FORMATS, begin, post, said, until
 from tests.gateway.retrieving import ANSWER, QUERIES, QUESTION, Policy, answer, body_of, broken, query, retrieving
 from tests.gateway.test_collaboration import text_in
 from tests.played import Step, event, stream, whole
@@ -299,3 +299,20 @@ def test_official_clients_read_the_citations(tmp_path: Path, knowledge: str) -> 
             assert [one.file_id for one in part.annotations if one.type == "file_citation"] == GOLD
             # What was kept of the answer is continued by its id.
             assert codex.responses.create(model="r", input=QUESTION, previous_response_id=response.id).output_text
+
+
+def test_without_progress_the_status_is_in_the_head_and_silence_is_kept_alive(tmp_path: Path, knowledge: str) -> None:
+    with retrieving(tmp_path, knowledge, progress=False) as (gateway, _):
+        _, headers, data = post(gateway, "openai_chat", body_of("openai_chat", stream=True))
+        assert (headers["x-turnout-retrieval"], comments(data)) == ("answered", [])
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    with retrieving(slow, knowledge, progress=False, server="[server]\nkeepalive_after_s = 0.1\n") as (gateway, policy):
+        plain = policy.turns
+        policy.turns = lambda n, body: (
+            [0.6, *said(Play(str(plain(n, body))), policy.form, body)] if n == 1 else plain(n, body)
+        )
+        _, headers, data = post(gateway, "openai_chat", body_of("openai_chat", stream=True))
+        assert "keep-alive" in comments(data)
+        assert comments(data)[-1] == "retrieval: answered"
+        assert text_in("openai_chat", data).startswith(f"{ANSWER} [1][2]")

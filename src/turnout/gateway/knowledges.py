@@ -36,8 +36,9 @@ def _retrievals(router: Any, path: lines.Path) -> Iterator[tuple[lines.Path, Ret
 
 def _bind(router: Retrieval, path: lines.Path, tables: Tables) -> bool:
     if remote(router.knowledge):
-        if not urlsplit(router.knowledge).hostname:
-            tables.note(path, "a URL without a host", "expected http://HOST:PORT of a `turnout knowledge serve`")
+        if not _reachable(router.knowledge):
+            hint = "expected http://HOST:PORT of a `turnout knowledge serve`, without a user, a password or a query"
+            tables.note(path, "not the URL of a knowledge service", hint)
             return False
         router.bind(router.knowledge, "")
         return True
@@ -63,6 +64,15 @@ def _bind(router: Retrieval, path: lines.Path, tables: Tables) -> bool:
 def remote(knowledge: str) -> bool:
     """Whether a knowledge is one that another process serves."""
     return knowledge.startswith(("http://", "https://"))
+
+
+def _reachable(url: str) -> bool:
+    """Whether a URL names a service. What it holds is never shown: it may be a secret."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and not (parts.username or parts.password or parts.query)
+    except ValueError:
+        return False
 
 
 def shelves_of(config: "Config", before: Mapping[str, Shelved]) -> dict[str, Shelved]:

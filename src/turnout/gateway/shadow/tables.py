@@ -109,7 +109,7 @@ def kept_version(
             where, f"route `{own.name}` has no version `{digest}` in {folder}", f"turnout policy list {own.name}"
         )
         return None
-    found = Tables(stored.path.read_text("utf-8-sig"), str(stored.path), tables.routers)
+    found = Tables(stored.path.read_text("utf-8-sig"), str(stored.path), tables.routers, tables.folder)
     found.findings = tables.findings
     return read_version(stored.policy, own, declared, found)
 

@@ -50,16 +50,16 @@ def evidence(trajectory: Trajectory) -> Evidence:
 def _leading(question: str, steps: list[Step]) -> Iterable[Fact]:
     """The facts that later queries rest on."""
     known = set(_words(question))
-    shown: list[Fact] = []
+    shown: list[tuple[Fact, set[str]]] = []
     for step in steps:
         words = set(_words(step.move.text))
         new = words - known - _COMMON
         if new and shown:
-            share, at = max((len(new & set(_words(_all_of(fact)))), -at) for at, fact in enumerate(shown))
+            share, at = max((len(new & named), -at) for at, (_, named) in enumerate(shown))
             if share:
-                yield shown[-at]
+                yield shown[-at][0]
         known |= words
-        shown += step.facts or ()
+        shown += [(fact, set(_words(" ".join(_texts(fact))))) for fact in step.facts or ()]
 
 
 def _first_naming(answer: str, facts: Iterable[Fact]) -> Fact | None:
@@ -70,10 +70,6 @@ def _first_naming(answer: str, facts: Iterable[Fact]) -> Fact | None:
 
 def _texts(fact: Fact) -> tuple[str, ...]:
     return (fact.text, *fact.entities)
-
-
-def _all_of(fact: Fact) -> str:
-    return " ".join(_texts(fact))
 
 
 def _words(text: str) -> list[str]:

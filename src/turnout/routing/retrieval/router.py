@@ -92,7 +92,7 @@ class Retrieval(Struct, frozen=True, dict=True, tag="retrieval", tag_field="type
             return self._steps(turn, question)
         if not self.elsewhere:
             raise ClientError(
-                f"this route answers questions from a knowledge, and {question.reason}",
+                f"this route answers questions from a knowledge, and {question.reason}; send it to another route",
                 code="unsupported_capability",
                 param=question.param,
             )
