@@ -71,9 +71,7 @@ class Lane(Struct, frozen=True):
 
 
 def cache(
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many of the newest turns.")
-    ] = 2000,
+    limit: options.Newest = 2000,
     route: Annotated[str, typer.Option(metavar="NAME", help="Only turns of this route.")] = "",
     session: Annotated[str, typer.Option(metavar="ID", help="Only turns of this session.")] = "",
     ledger: options.Ledger = "",

@@ -41,12 +41,10 @@ def calibrate(
     train: Annotated[float, typer.Option(min=0.1, max=0.9, help="Share of the tasks to choose by.")] = 0.5,
     by: Annotated[str, typer.Option(metavar="FIELD", help="Field with a task's category.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of the bootstrap.")] = 1,
-    resamples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples of the bootstrap.")] = 10_000,
+    resamples: options.Resamples = 10_000,
     jobs: Annotated[int, typer.Option(min=0, max=1024, help="Processes; 0 = one a core.")] = 0,
     keep: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Keep the whole sweep for a report.")] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at, one file.")
-    ] = None,
+    report: options.Report = None,
     no_write: Annotated[bool, typer.Option("--no-write", help="Write no policy file, even if it is better.")] = False,
     as_json: options.AsJson = False,
 ) -> None:

@@ -34,9 +34,7 @@ def economics(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Configuration, for the strong target and its prices.")
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many of the newest turns.")
-    ] = 5000,
+    limit: options.Newest = 5000,
     ledger: options.Ledger = "",
     url: options.Gateway = "",
     key_env: options.KeyEnv = "",

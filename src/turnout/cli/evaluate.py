@@ -1,7 +1,6 @@
 """`turnout evaluate`: whether routing between two models pays, from recorded outcomes."""
 
 import functools
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,11 +35,9 @@ def evaluate(
     ] = None,
     margin: Annotated[float, typer.Option(min=0.0, max=1.0, help="Success per task that may be given up.")] = 0.02,
     by: Annotated[str, typer.Option(metavar="FIELD", help="Field with a task's category.")] = "",
-    resamples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples of the bootstrap.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at, one file.")
-    ] = None,
+    resamples: options.Resamples = 10_000,
+    seed: options.Seed = 1,
+    report: options.Report = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say whether routing between two models pays, from recorded outcomes.
@@ -155,17 +152,7 @@ def _arms(found: "Read", wanted: "list[Wanted]") -> "list[Arm]":
 
 def weights_of(given: list[str]) -> dict[str, float]:
     """Weights of lost tasks by category, "" = all others. Raises CommandError."""
-    weights: dict[str, float] = {}
-    for text in given:
-        name, is_named, number = text.rpartition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            weight = math.nan
-        if not 0 <= weight < math.inf or (is_named and not name):
-            raise CommandError(f"--loss-weight {text}: expected W or CATEGORY=W, W a number of 0 or more")
-        weights[name] = weight
-    return weights
+    return options.numbers(given, "--loss-weight", "W or CATEGORY=W", is_bare=True)
 
 
 def check_weights(weights: dict[str, float], categories: set[str]) -> None:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def judges(
     route: Annotated[str, typer.Option("--route", metavar="NAME", help="Only turns of this route.")] = "",
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many of the newest turns.")
-    ] = 5000,
+    limit: options.Newest = 5000,
     ledger: options.Ledger = "",
     url: options.Gateway = "",
     key_env: options.KeyEnv = "",

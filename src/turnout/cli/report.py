@@ -34,9 +34,7 @@ def report(
         str, typer.Option(metavar="TARGET", help="The model that might serve alone; that the route falls to if absent.")
     ] = "",
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="Configuration, for targets and prices.")] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, max=100_000, help="How many of the newest turns.")
-    ] = 5000,
+    limit: options.Newest = 5000,
     ledger: options.Ledger = "",
     url: options.Gateway = "",
     key_env: options.KeyEnv = "",

@@ -29,11 +29,9 @@ def review(
     until: Annotated[str, typer.Option(metavar="WHEN", help="Where it ends: a date, or so long ago.")] = "",
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="Configuration, for targets and prices.")] = None,
     ledger: options.Ledger = "",
-    resamples: Annotated[int, typer.Option(min=100, max=1_000_000, help="Resamples of the bootstrap.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a report to look at, one file.")
-    ] = None,
+    resamples: options.Resamples = 10_000,
+    seed: options.Seed = 1,
+    report: options.Report = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Check the conditions for going back to one model.

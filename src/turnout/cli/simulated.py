@@ -1,6 +1,6 @@
 """`turnout peers simulate`: what chains of models would have done on recorded answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -68,7 +68,9 @@ def simulate(
         _named("--edge-score", edge_score, EdgeScore),
         by_type=by_type,
     )
-    wanted = Wanted(grid, splits, seed, _prices(price or []), vote_cost, resamples, processes, ray)
+    wanted = Wanted(
+        grid, splits, seed, options.numbers(price or [], "--price", "MODEL=X"), vote_cost, resamples, processes, ray
+    )
     table = read(answers, [name.strip() for name in models.split(",") if name.strip()])
     with progress.shown() as told:
         found = play(table, wanted, told)
@@ -106,20 +108,6 @@ def _numbers(option: str, text: str, kind: Callable[[str], Any], least: float, m
             raise exits.CommandError(f"{option} {part}: expected {whole} from {least:g} to {most:g}")
         found.append(number)
     return tuple(found)
-
-
-def _prices(given: Sequence[str]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for text in given:
-        model, _, number = text.rpartition("=")
-        try:
-            price = float(number)
-        except ValueError:
-            price = -1.0
-        if not model or not 0 <= price < float("inf"):
-            raise exits.CommandError(f"--price {text}: expected MODEL=X, X a number of 0 or more")
-        found[model] = price
-    return found
 
 
 SHOWN_LADDER = "majority of "

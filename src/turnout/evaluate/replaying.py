@@ -13,9 +13,9 @@ from msgspec import Struct
 from turnout.errors import Missing, TapeMiss
 from turnout.evaluate.recollection import Recollection, States, as_recorded
 from turnout.evaluate.replay import differences, turn_of
-from turnout.ledger.answered import answered, aside_of, aside_usd, decided_target
+from turnout.ledger.answered import answered, aside_of, aside_usd, decided_target, flip
 from turnout.ledger.trace import TurnRecord
-from turnout.routing.beside import Flip, beside, changed, events_of, memory_of, seeded, side, weighed
+from turnout.routing.beside import Flip, beside, events_of, memory_of, seeded
 from turnout.routing.core import Decision, Router, TargetFacts, TargetName
 from turnout.routing.spending import KEY as SPENDING
 from turnout.routing.spending import Answered, Price, Spending, charged, priced
@@ -69,17 +69,7 @@ class Replayed(Struct, frozen=True):
         record, decision = self.record, self.decision
         if decision is None or self.agrees:
             return None
-        return Flip(
-            record.id,
-            record.at,
-            record.route,
-            record.session,
-            record.agent,
-            side(decided_target(record), record.why),
-            side(decision.target, decision.why),
-            changed(record.why, decision.why),
-            weighed(decision.why),
-        )
+        return flip(record, decided_target(record), record.why, decision.target, decision.why)
 
 
 class _Lane:

@@ -1,10 +1,11 @@
-"""What a record tells of a turn's answer, for reckoning what it would have cost elsewhere."""
+"""What a record tells of a turn's answer, for reckoning what it would have cost elsewhere, and how it would have gone."""
 
 from collections.abc import Iterable, Sequence
 
 from turnout.ledger.trace import Call, TurnRecord
 from turnout.routing.asked import Asked
-from turnout.routing.core import ANSWERING, Answer, Decision
+from turnout.routing.beside import Flip, changed, side, weighed
+from turnout.routing.core import ANSWERING, Answer, Decision, Why
 from turnout.routing.spending import Answered
 
 _REWRITTEN = ("client", "agent")
@@ -36,6 +37,21 @@ def answered(record: TurnRecord) -> Answered | None:
 def decided_target(record: TurnRecord) -> str:
     """The target that was chosen, whoever served in the end."""
     return record.decided or record.target
+
+
+def flip(record: TurnRecord, was: str, was_why: Why | None, now: str, now_why: Why) -> Flip:
+    """A turn that a router beside would have given to `now` instead of `was`."""
+    return Flip(
+        record.id,
+        record.at,
+        record.route,
+        record.session,
+        record.agent,
+        side(was, was_why),
+        side(now, now_why),
+        changed(was_why, now_why),
+        weighed(now_why),
+    )
 
 
 def aside_usd(record: TurnRecord) -> float | None:

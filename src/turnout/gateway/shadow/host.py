@@ -18,7 +18,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from turnout.errors import TapeMiss
 from turnout.gateway.config import Config
 from turnout.gateway.shadow.tables import Shadow
-from turnout.ledger.answered import answered, aside_of, aside_usd
+from turnout.ledger.answered import answered, aside_of, aside_usd, flip
 from turnout.ledger.metrics import ShadowCounts
 from turnout.ledger.shadows import ShadowTurn
 from turnout.ledger.store import Ledger
@@ -31,12 +31,9 @@ from turnout.routing.beside import (
     Flip,
     Kept,
     beside,
-    changed,
     events_of,
     memory_of,
     seeded,
-    side,
-    weighed,
 )
 from turnout.routing.core import Decision, Lane, Placed, State, TargetName, Turn
 from turnout.routing.retrieval.looked_up import LookedUp
@@ -227,17 +224,7 @@ class Shadows:
         record, was, now = over.record, over.decision.why, decision.why
         if not self._words:
             was, now = was.without_words(), now.without_words()
-        return Flip(
-            record.id,
-            record.at,
-            record.route,
-            record.session,
-            record.agent,
-            side(over.decision.target, was),
-            side(decision.target, now),
-            changed(was, now),
-            weighed(now),
-        )
+        return flip(record, over.decision.target, was, decision.target, now)
 
     async def _write(self) -> None:
         """Bring to the ledger what was decided. While it is away, that is tried again."""
