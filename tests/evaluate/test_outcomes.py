@@ -125,3 +125,8 @@ def test_an_arm_whose_rows_cannot_be_read_is_not_said_to_be_absent_without_the_r
     ):
         read(path).arm(Wanted("large"))
     assert read(path).arm(Wanted("small")) == Arm("small")
+
+
+def test_the_name_that_is_passed_on_does_not_say_whose_home_the_file_lay_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnout.evaluate.outcomes._lines", lambda _: iter([(1, json.dumps(GOOD))]))
+    assert read(Path("/home/ann/work/o.jsonl")).file == "/home/user/work/o.jsonl"

@@ -247,3 +247,32 @@ def test_outcomes_of_many_turns_and_sessions_come_once_each(url: str) -> None:
         assert store.outcomes_of([], []) == ()
     finally:
         store.close()
+
+
+def test_a_file_that_may_not_be_written_is_read_and_nothing_is_left_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "an archive, 50% é" / "kept#1.db"
+    url = f"sqlite:///{file}"
+    ledger = Ledger.open(url)
+    record = turn()
+    ledger.append(record)
+    ledger.close()
+    before = (file.read_bytes(), list(file.parent.iterdir()))
+    # Whoever runs the tests may be allowed everything.
+    monkeypatch.setattr("turnout.ledger.database.os.access", lambda *_: False)
+    archive = Ledger.read(url)
+    assert archive.turn(record.id) is not None
+    with pytest.raises(sa.exc.OperationalError, match="readonly"):
+        archive.add_outcome(Outcome(turn=record.id, success=True))
+    archive.close()
+    assert (file.read_bytes(), list(file.parent.iterdir())) == before
+    # Beside a writer the file alone is not all there is.
+    writer = Ledger.open(url)
+    later = turn(1)
+    writer.append(later)
+    writer.flush()
+    reader = Ledger.read(url)
+    assert reader.turn(later.id) is not None
+    reader.close()
+    writer.close()

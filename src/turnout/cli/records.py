@@ -132,10 +132,13 @@ def reading(url: str) -> "Iterator[Ledger]":
 
 
 def shown(url: str) -> str:
-    """A ledger's URL for people; no password is in it."""
+    """A ledger's URL for people; no password is in it, and no name of a home folder."""
     from sqlalchemy.engine import make_url
 
-    return make_url(url).render_as_string(hide_password=True)
+    from turnout.evaluate.importers.scrub import scrub
+
+    text = make_url(url).render_as_string(hide_password=True)
+    return scrub(text) if text.startswith("sqlite:") else text
 
 
 def _usual() -> str:

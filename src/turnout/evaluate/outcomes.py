@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from turnout.errors import ClientError
 from turnout.evaluate.arms import Arm, Wanted
+from turnout.evaluate.importers.scrub import scrub
 from turnout.evaluate.recordings import opened
 
 SHOWN = 20
@@ -147,7 +148,8 @@ def read(
     `by`: the field that holds a task's category. `completed`: adds to each outcome that is kept what else its line tells; what it
     raises ValueError for is damaged. Raises OSError when there is no such file.
     """
-    tally = Tally(str(path), wanted)
+    # Its name goes into policies and reports, which are passed on.
+    tally = Tally(scrub(str(path)), wanted)
     for number, line in _lines(path):
         if isinstance(line, bytes) and not line.strip():
             continue

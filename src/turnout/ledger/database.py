@@ -1,9 +1,11 @@
 """The ledger's database: opened, tuned, and brought to the schema this code knows."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, make_url
@@ -43,6 +45,19 @@ def in_memory(url: URL) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
+def archived(url: URL) -> URL:
+    """The address to read a database by: of an SQLite file that may not be written, and that no writer has open beside it, one
+    that makes no files. Without it SQLite cannot open a file in WAL mode even to read it."""
+    if url.get_backend_name() != "sqlite" or in_memory(url) or url.query:
+        return url
+    file = Path(str(url.database))
+    if not file.is_file() or (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+        return url
+    if Path(f"{file}-wal").exists():
+        return url
+    return url.set(database=f"file:{quote(str(file.absolute()))}", query={"immutable": "1", "uri": "true"})
+
+
 def connect(url: URL) -> Engine:
     """An engine for this address. Nothing is connected yet."""
     try:
@@ -50,6 +65,8 @@ def connect(url: URL) -> Engine:
             return sa.create_engine(url, pool_size=3, max_overflow=5, pool_pre_ping=True)
         if in_memory(url):
             engine = sa.create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+        elif url.query.get("immutable"):
+            return sa.create_engine(url)
         else:
             Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
             engine = sa.create_engine(url, pool_size=3, max_overflow=5, connect_args={"timeout": BUSY_S})

@@ -63,7 +63,7 @@ class Ledger:
     @classmethod
     def read(cls, url: str) -> "Ledger":
         """Open the ledger to read it and to add outcomes, beside the process that writes it. Raises ConfigError."""
-        engine, lock = _engine(url)
+        engine, lock = _engine(url, reading=True)
         return cls(engine, None, lock)
 
     def flush(self, within_s: float = FRESH_WITHIN_S) -> bool:
@@ -236,9 +236,9 @@ def _closed(record: TurnRecord) -> None:
     raise RuntimeError("this ledger was opened for reading")
 
 
-def _engine(url: str) -> tuple[Engine, AbstractContextManager[object]]:
+def _engine(url: str, reading: bool = False) -> tuple[Engine, AbstractContextManager[object]]:
     parsed = database.parse(url)
-    engine = database.connect(parsed)
+    engine = database.connect(database.archived(parsed) if reading else parsed)
     try:
         database.prepare(engine)
     except BaseException:
