@@ -6,7 +6,19 @@ from typing import Any
 import pytest
 from tests.routing.lanes import facts
 
-from turnout.conversation import Conversation, Image, Media, Message, OutputFormat, Reply, Settings, Text, Tool, Usage
+from turnout.conversation import (
+    Conversation,
+    Image,
+    Media,
+    Message,
+    OutputFormat,
+    Reasoning,
+    Reply,
+    Settings,
+    Text,
+    Tool,
+    Usage,
+)
 from turnout.errors import ClientError, UpstreamError
 from turnout.routing import Answer, Ask, Decision, Failure, Forward, Lane, Retrieval, TargetName, Turn
 from turnout.routing.retrieval.facts import Fact, Found, Lookup
@@ -78,6 +90,17 @@ def test_the_tag_at_which_a_model_stopped_is_put_back_and_what_it_rambles_on_is_
         decision, calls = driven(ROUTER, [said(text, "stop_sequence"), Found((TOWN,)), said(TELL)])
         assert calls[2].conversation.messages[1].text == ASK
         assert decision.why.rule == "answered"
+
+
+def test_thinking_that_a_server_took_out_of_the_text_is_put_back() -> None:
+    apart = Reply((Reasoning("t"), Text(ASK.removeprefix("<think>t</think>"))), "stop_sequence", Usage(10, 2))
+    _, calls = driven(ROUTER, [apart, Found((TOWN,)), said(TELL)])
+    assert calls[2].conversation.messages[1].text == ASK
+
+
+def test_a_look_up_is_told_once() -> None:
+    _, calls = driven(ROUTER, [said(ASK), Found((TOWN,)), said("Well,"), said(TELL)])
+    assert [call.tells for call in calls if isinstance(call, Ask)] == ["", "looked up: Ada (1 fact)", ""]
 
 
 def test_a_model_that_does_nothing_is_reminded_until_its_turns_are_over() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from turnout.conversation import Conversation, Message, Reply, Settings, Text, Usage
+from turnout.conversation import Conversation, Message, Reasoning, Reply, Settings, Text, Usage
 from turnout.errors import ClientError, UpstreamError
 from turnout.routing.core import Answer, Ask, Decision, Failure, Forward, Outcome, Routed, TargetName, Turn, Why
 from turnout.routing.retrieval.agent import Said, Say, Trajectory, answering
@@ -116,6 +116,7 @@ class Retrieval(Struct, frozen=True, dict=True, tag="retrieval", tag_field="type
                 told = _found(call, sent[0])
                 continue
             (outcome,) = yield (self._ask(asked, question, call, told),)
+            told = ""
             if isinstance(outcome, Reply):
                 replies.append(outcome)
             sent = (_said(outcome),)
@@ -177,10 +178,14 @@ def _message(role: Literal["user", "assistant"], text: str) -> Message:
 
 
 def _said(outcome: Outcome) -> Said | Failure:
-    """A turn of the model, up to where it was told to stop: not all servers do, nor say the tag at which they did."""
+    """A turn of the model as it was written, up to where it was told to stop. Not all servers stop there, or say the tag at which
+    they did, and some take what it thought out of the text."""
     if isinstance(outcome, Failure):
         return outcome
     text = outcome.text
+    thought = "".join(part.text for part in outcome.parts if isinstance(part, Reasoning))
+    if thought and "</think>" not in text:
+        text = f"<think>{thought}</think>{text}"
     ends = [at + len(stop) for stop in STOPS if (at := text.find(stop)) >= 0]
     if ends:
         return Said(text[: min(ends)])
@@ -191,7 +196,8 @@ def _said(outcome: Outcome) -> Said | Failure:
 def _found(lookup: Lookup, outcome: LookupOutcome) -> str:
     """What a client that waits is told of a look-up."""
     if isinstance(outcome, Found):
-        return f"looked up: {lookup.query} ({len(outcome.facts)} facts)"
+        count = len(outcome.facts)
+        return f"looked up: {lookup.query} ({count} {'fact' if count == 1 else 'facts'})"
     return f"looked up: {lookup.query} (failed: {outcome.kind})"
 
 
