@@ -141,3 +141,8 @@ def test_a_figure_inside_its_bound_is_not_enough_where_its_interval_is_not() -> 
     assert found.answer == "not enough data"
     assert found.criteria[0].holds is None
     assert found.criteria[0].difference.value == pytest.approx(0.01)
+
+
+def test_two_models_that_solve_nothing_are_not_said_to_do_well() -> None:
+    assert judged(many((300, NO, no))).sentence.endswith("neither solves any of these tasks.")
+    assert "neither" not in judged(many((299, NO, no), (1, YES, yes))).sentence

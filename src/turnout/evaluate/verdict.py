@@ -109,6 +109,8 @@ class _Judge:
         criteria = [spared, cheaper]
         if spared.holds and cheaper.holds:
             said = f"the efficient model alone does as well as the capable one, {self.saving('efficient', 'capable')}"
+            if not any(one.success for one in self.figures.plays["oracle"]):
+                said += "; neither solves any of these tasks"
             return self.says("does not pay", said, "headroom", criteria)
         behind = self.no_worse("capable", "efficient", "the capable model alone is no worse than the efficient one")
         if cheaper.holds is False and behind.holds:

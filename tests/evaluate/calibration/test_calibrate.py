@@ -159,6 +159,13 @@ def test_scores_are_binned_with_their_counts(staged: Calibration) -> None:
     assert any("no scores" in note for note in found(LATCH).notes)
 
 
+def test_rows_that_could_not_be_read_are_said(staged: Calibration) -> None:
+    assert not any("could not be read" in note for note in staged.notes)
+    damaged = msgspec.structs.replace(READ, rows=READ.rows + 3, damaged=3)
+    told = found(LATCH, damaged).notes
+    assert f"3 of {READ.rows + 3} rows could not be read and are left out" in told
+
+
 def test_without_costs_what_moves_least_is_chosen() -> None:
     read = msgspec.structs.replace(
         READ, outcomes=tuple(msgspec.structs.replace(one, cost_usd=None) for one in READ.outcomes)

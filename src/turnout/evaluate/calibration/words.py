@@ -79,6 +79,8 @@ def _number(value: Number) -> str:
 def notes(found: Calibration) -> tuple[str, ...]:
     """What a reader has to know."""
     data, told = found.data, []
+    if data.damaged:
+        told.append(f"{data.damaged:,} of {data.rows:,} rows could not be read and are left out")
     if data.n_cost < data.n:
         told.append(
             f"costs are known for both models in {data.n_cost} of {data.n} units; the cost figures are of those, nothing is "
