@@ -17,6 +17,9 @@ from tests.running import Running, running
 from turnout.cli import conditions, init, ports
 from turnout.cli.app import app
 from turnout.gateway import config as configuration
+from turnout.knowledge.building import Options, build
+from turnout.knowledge.passage import Passage
+from turnout.knowledge.statement import Document
 from turnout.policies import file as policies
 from turnout.upstream.scripted import Line
 
@@ -115,6 +118,11 @@ def test_configurations_load(kind: str, text: str, run: bool, tmp_path: Path):
     file = tmp_path / "turnout.toml"
     file.write_text(text)
     tables = tomllib.loads(text)
+    for route in tables.get("routes", {}).values():
+        if (knowledge := route.get("knowledge")) and "://" not in knowledge:
+            pytest.importorskip("numpy", reason="needs the extra `knowledge`")
+            passage = Passage("p2", "Doncaster", "Doncaster lies on the River Don.")
+            build([Document(passage)], tmp_path / knowledge, Options(embedder="hashed"))
     if "conditions" in tables:
         assert conditions.read(file).conditions
         return
