@@ -20,6 +20,8 @@ ENVIRONMENT = {
     "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
+    # Several processes meet on loopback: this machine's name need not resolve to an address of it.
+    **({"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
@@ -54,7 +56,9 @@ def test_a_whole_run_reports_each_step_and_leaves_a_model(folder: Path, tmp_path
 def stepped(folder: Path, out: Path, micro_batch: int, processes: int = 1) -> dict[str, Any]:
     script = [str(Path(small.__file__)), str(folder), str(out), str(micro_batch)]
     launch = (
-        ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)] if processes > 1 else []
+        ["-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc_per_node", str(processes)]
+        if processes > 1
+        else []
     )
     done = subprocess.run(
         [sys.executable, *launch, *script], env=ENVIRONMENT, capture_output=True, text=True, timeout=300
