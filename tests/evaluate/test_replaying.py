@@ -318,7 +318,7 @@ def test_what_has_no_price_is_left_out_on_both_sides_and_counted() -> None:
     unpriced = {**TARGETS, LARGE: msgspec.structs.replace(TARGETS[LARGE], rates=None)}
     chosen = candidate(Passthrough(LARGE))
     report = told(Replaying(lambda _: chosen, unpriced).turns(kept(life.records)))
-    assert (report.cost.turns, report.cost.unpriced, report.cost.live_usd) == (0, 3, 0.0)
+    assert (report.cost.turns, report.cost.unpriced, report.cost.live_usd) == (0, 3, None)
     report = told(replayed(life.records, Passthrough(LARGE)))
     assert (report.cost.turns, report.cost.unpriced) == (2, 1)
     assert Counter(report.was) == {"small": 3}

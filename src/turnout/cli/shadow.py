@@ -93,7 +93,7 @@ def _print(one: "ShadowFigures") -> None:
     if not one.compared:
         output.emit_text("  What it would have cost is not known: no turn has a usage and a price on both sides.")
         return
-    share = f" ({(one.usd - one.live_usd) / one.live_usd:+.1%})" if one.live_usd else ""
+    share = f" ({(one.usd - one.live_usd) / one.live_usd:+.1%})" if one.live_usd and one.usd is not None else ""
     output.emit_text(
         f"  Predicted cost of {output.count(one.compared, 'turn')}, caches included: {output.usd(one.usd)} by the shadow, "
         f"{output.usd(one.live_usd)} as it went{share}"

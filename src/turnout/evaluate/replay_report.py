@@ -43,17 +43,17 @@ class Predicted(Struct, frozen=True):
     `recorded_usd`: what was charged for them. `live_usd`: what their answers are reckoned to cost the way they went, calls made
     to decide included, and `candidate_usd` the same for the replayed router; compare these two. `live_aside_usd`,
     `candidate_aside_usd`: of that, the calls made to decide. `saved_usd`, `saved_share`: of the one against the other, negative
-    where it would have cost more. `unpriced`: replayed turns left out because a price or a usage is not known.
+    where it would have cost more; None of no turns. `unpriced`: replayed turns left out because a price or a usage is not known.
     """
 
     turns: int
     unpriced: int
-    recorded_usd: float
-    live_usd: float
-    candidate_usd: float
-    live_aside_usd: float
-    candidate_aside_usd: float
-    saved_usd: float
+    recorded_usd: float | None
+    live_usd: float | None
+    candidate_usd: float | None
+    live_aside_usd: float | None
+    candidate_aside_usd: float | None
+    saved_usd: float | None
     saved_share: float | None
     assumptions: tuple[str, ...] = ASSUMED
 
@@ -124,10 +124,11 @@ class Tally:
         """What was added so far."""
         recorded, live, own, live_aside, aside = self._usd
         replayed = self._turns - self._unsupported.total()
-        cost = Predicted(
-            self._compared, self._unpriced, recorded, live, own, live_aside, aside, live - own,
-            (live - own) / live if live else None,
-        )  # fmt: skip
+        cost = Predicted(self._compared, self._unpriced, None, None, None, None, None, None, None)
+        if self._compared:
+            saved = live - own
+            share = saved / live if live else None
+            cost = Predicted(self._compared, self._unpriced, recorded, live, own, live_aside, aside, saved, share)
         return ReplayReport(
             self._turns,
             replayed,

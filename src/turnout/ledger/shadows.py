@@ -42,7 +42,7 @@ class ShadowTurn(Struct, frozen=True):
 class ShadowFigures(Struct, frozen=True):
     """A shadow, and how it did by one policy. `since`, `until`: Unix seconds of its first and newest turn. `unsupported`: turns
     it could not decide, by reason. `was`, `now`: turns by target, of those it decided. `compared`: turns whose cost is known on
-    both sides, and `live_usd` and `usd` their sums."""
+    both sides, and `live_usd` and `usd` their sums, None where there are none."""
 
     shadow: str
     route: str
@@ -57,8 +57,8 @@ class ShadowFigures(Struct, frozen=True):
     now: dict[str, int]
     flipped: dict[str, int]
     compared: int
-    live_usd: float
-    usd: float
+    live_usd: float | None
+    usd: float | None
 
     @property
     def agreement(self) -> float | None:
@@ -135,6 +135,7 @@ def _figures(key: tuple[str, str, str], rows: Sequence[sa.Row[tuple[object, ...]
         if not row.agrees:
             pair = f"{row.was} -> {row.target}"
             flipped[pair] = flipped.get(pair, 0) + row.turns
+    compared = sum(row.compared for row in decided)
     return ShadowFigures(
         *key,
         min(row.since for row in rows),
@@ -146,9 +147,9 @@ def _figures(key: tuple[str, str, str], rows: Sequence[sa.Row[tuple[object, ...]
         was,
         now,
         flipped,
-        sum(row.compared for row in decided),
-        sum(row.live_usd for row in decided),
-        sum(row.usd for row in decided),
+        compared,
+        sum(row.live_usd for row in decided) if compared else None,
+        sum(row.usd for row in decided) if compared else None,
     )
 
 
