@@ -14,7 +14,7 @@ Scores = NDArray[np.float32]
 
 _BLOCK = 16384
 _LINKS = 32
-_EFFORT_BUILDING = 200
+_EFFORT_BUILDING = 80
 _EFFORT_SEARCHING = 128
 
 
@@ -22,8 +22,8 @@ class Index(Protocol):
     """Something that finds the nearest of its vectors."""
 
     def search(self, queries: Vectors, count: int) -> tuple[Scores, Rows]:
-        """For each query the `count` nearest (fewer where there are fewer), best first, the lower row first of equals. A row of
-        -1 stands where an approximate index found none."""
+        """For each query the `count` nearest (fewer where there are fewer), best first, the lower row first of equals; which of
+        equals at the end are left out is not said. A row of -1 stands where an approximate index found none."""
         ...
 
 

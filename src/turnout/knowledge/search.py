@@ -38,7 +38,10 @@ class Graph(Struct, frozen=True):
 
 
 class DualPath:
-    """The two paths and, where there is an index of words, a third; fused by reciprocal rank. Computes with rows alone."""
+    """The two paths and, where there is an index of words, a third; fused by reciprocal rank. Computes with rows alone.
+
+    Nothing is near a query whose vector is zeros.
+    """
 
     def __init__(self, graph: Graph, facts: Index, entities: Index, words: Lexical | None, settings: Retrieval) -> None:
         self._graph = graph
@@ -60,13 +63,13 @@ class DualPath:
         """The facts nearest to each query."""
         _, rows = self._facts.search(vectors, int(depths.max(initial=0)))
         ranks = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)
-        kept = (rows >= 0) & (ranks <= depths[:, None])
+        kept = (rows >= 0) & (ranks <= depths[:, None]) & _seeing(vectors)
         return Ranking(np.nonzero(kept)[0], rows[kept], ranks[kept])
 
     def _by_entities(self, vectors: Vectors) -> Ranking:
         """All facts about the entities nearest to each query."""
         _, rows = self._entities.search(vectors, self._settings.entities)
-        kept = rows >= 0
+        kept = (rows >= 0) & _seeing(vectors)
         starts = self._graph.facts_of.starts
         entities = rows[kept]
         lengths = starts[entities + 1] - starts[entities]
@@ -90,6 +93,12 @@ class DualPath:
             gathered = self._graph.fact_vectors[facts[some]]
             found[some] = np.einsum("ij,ij->i", gathered, vectors[queries[some]])
         return found
+
+
+def _seeing(vectors: Vectors) -> NDArray[np.bool_]:
+    """Which queries have a vector at all, one a row."""
+    found: NDArray[np.bool_] = np.any(vectors, axis=1, keepdims=True)
+    return found
 
 
 class Searcher:
@@ -146,7 +155,7 @@ class Searcher:
         """See Knowledge."""
         if not lookups:
             return []
-        texts = [one.query for one in lookups]
+        texts = [one.query.encode("utf-8", "replace").decode() for one in lookups]  # no lone surrogates
         at_most = np.array([max(one.at_most, 0) if one.query.strip() else 0 for one in lookups], np.int64)
         fused = self._search.search(self._embedder.embed(texts), texts, at_most)
         found: list[list[Fact]] = [[] for _ in lookups]

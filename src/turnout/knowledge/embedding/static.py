@@ -1,7 +1,8 @@
-"""Static vectors: a text's is the mean of its tokens'. Read from files of the package wordllama, which brings its own."""
+"""Static vectors: a text's points where the mean of its tokens' does. The package wordllama brings them as files."""
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ class Static:
         self.model = model
         self.dimensions = int(table.shape[1])
         self._table = table
+        self._last = len(table) - 1
         self._tokenizer = tokenizer
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -33,15 +35,14 @@ class Static:
 
     def _means(self, texts: Sequence[str]) -> Vectors:
         encoded = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        counts = np.array([len(one.ids) for one in encoded])
         found = np.zeros((len(texts), self.dimensions), np.float32)
-        if some := np.flatnonzero(counts).tolist():
-            tokens = np.concatenate([encoded[row].ids for row in some]).clip(0, len(self._table) - 1)
-            starts = np.concatenate([[0], np.cumsum(counts[some])[:-1]])
-            found[some] = np.add.reduceat(self._table[tokens], starts, axis=0) / counts[some, None]
+        for row, one in enumerate(encoded):
+            if one.ids:
+                found[row] = self._table[np.minimum(one.ids, self._last)].sum(0)  # `unit` makes a mean of it
         return found
 
 
+@cache
 def wordllama() -> Static:
     """The vectors of 256 numbers that the package wordllama holds; it is not imported, and nothing is downloaded."""
     from safetensors.numpy import load
