@@ -14,8 +14,8 @@ from turnout.cli.app import run
 PAGE = (ROOT / "docs" / "guide" / "knowledge.md").read_text("utf-8")
 
 
-def block(language: str) -> str:
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+def block(language: str, section: str = "") -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE.partition(f"## {section}\n")[2] if section else PAGE, re.DOTALL)
     assert found
     return found[1]
 
@@ -33,3 +33,16 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert "rope works" in capsys.readouterr().out
     exec(compile(block("python"), "guide", "exec"), {})
     assert "directed by Odile Vantorre. ('film',)" in capsys.readouterr().out
+
+
+def test_the_example_of_a_model_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.jsonl").write_text(block("jsonl"))
+    section = "Facts by a model"
+    Path("turnout.toml").write_text(block("toml", section))
+    Path("replies.jsonl").write_text(block("json", section))
+    assert run(shlex.split(block("sh", section))[1:]) == 0
+    assert capsys.readouterr().out == block("text", section)
+    assert Path("by-model.calls.jsonl").exists()

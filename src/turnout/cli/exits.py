@@ -18,8 +18,8 @@ UNDECIDED = 7
 INTERRUPTED = 130
 
 LEGEND = (
-    "Exit codes: 0 ok, 1 warnings only (check --strict) or not whole (peers review), 2 usage or configuration, 3 upstream, "
-    "4 not found, 5 internal."
+    "Exit codes: 0 ok, 1 warnings only (check --strict) or not whole (peers review, knowledge build), 2 usage or configuration, "
+    "3 upstream, 4 not found, 5 internal."
 )
 
 

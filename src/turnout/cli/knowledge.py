@@ -9,7 +9,7 @@ import typer
 from turnout.cli import exits, options, output
 
 if TYPE_CHECKING:
-    pass
+    from turnout.knowledge.building import Built
 
 app = typer.Typer(
     help="Knowledge for retrieval agents: build, search, show, serve.", no_args_is_help=True, rich_markup_mode=None
@@ -50,12 +50,34 @@ def build(
         bool | None, typer.Option("--bm25/--no-bm25", help="Whether words are a third path (they are).")
     ] = None,
     prune: Annotated[bool, typer.Option("--prune", help="Forget passages that this corpus lacks.")] = False,
+    model: Annotated[str, typer.Option(metavar="TARGET", help="Have this target take out the facts.")] = "",
+    config: Annotated[
+        Path, typer.Option(metavar="FILE", help="Configuration file with the target.")
+    ] = options.DEFAULT_FILE,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keeps every call that is over; default: FOLDER.calls.jsonl.")
+    ] = None,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Requests, those in the journal included.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens in and out, the journal's included.")] = None,
+    max_usd: Annotated[float | None, typer.Option(min=0, help="Money, the journal's included.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(min=0, help="Time of this run; no call begins after it.")] = None,
+    at_once: Annotated[int, typer.Option(min=1, max=1024, help="Calls in flight.")] = 8,
+    piece_tokens: Annotated[int, typer.Option(min=16, help="Tokens of a passage shown to the model at once.")] = 1200,
+    output_tokens: Annotated[int, typer.Option(min=16, help="The most tokens of a reply, reasoning included.")] = 4096,
+    temperature: Annotated[float, typer.Option(min=-1, max=2, help="Negative: the model's own.")] = 0.0,
+    structured: Annotated[
+        Literal["json_schema", "json_object", "text"], typer.Option(help="How facts are asked for.")
+    ] = "json_schema",
+    within_s: Annotated[float, typer.Option(min=1, max=600, help="Seconds after which a call has failed.")] = 120.0,
     as_json: options.AsJson = False,
 ) -> None:
     """Make knowledge of a corpus, or add a corpus to it.
 
     Rows are {"id", "title", "text"}, {"id", "contents"}, or questions that bring their passages (HotpotQA, 2WikiMultihopQA,
     MuSiQue). What was built before and has not changed is not built again. Bad documents are counted and left out.
+
+    With --model, a model takes out the facts instead of rules. Every call is kept in a journal: a build that was killed or ran
+    into a limit goes on with the same command, and pays for nothing twice.
 
     Example: turnout knowledge build corpus.jsonl --out knowledge/wiki
     """
@@ -66,8 +88,30 @@ def build(
 
     given = {"entities": entities, "facts": facts, "entity_order": entity_order, "bm25": bm25, "index": index}
     wanted = building.Options(embedder, {key: value for key, value in given.items() if value is not None}, prune)
-    with progress.shown() as told:
-        built = building.build(corpora.read_corpus(corpus), out, wanted, told=told)
+    if not model:
+        with progress.shown() as told:
+            built = building.build(corpora.read_corpus(corpus), out, wanted, told=told)
+        _tell(out, built, as_json)
+        return
+    from turnout.cli import knowledge_bought
+    from turnout.knowledge.extraction.asked import Asking
+    from turnout.upstream.buying.budget import Limits
+
+    asking = Asking(
+        piece_tokens, output_tokens, None if temperature < 0 else temperature, structured, within_s, at_once
+    )
+    limits = Limits(max_calls, max_tokens, max_usd, max_seconds)
+    kept = journal or out.with_name(f"{out.name}.calls.jsonl")
+    with (
+        progress.shown() as told,
+        knowledge_bought.extractor(config, model, kept, limits, asking, told) as by_model,
+    ):
+        built = building.build(corpora.read_corpus(corpus), out, wanted, by_model, told)
+    _tell(out, built, as_json)
+    knowledge_bought.end(by_model, built, kept)
+
+
+def _tell(out: Path, built: "Built", as_json: bool) -> None:
     if as_json:
         output.emit(output.whole(built))
         return

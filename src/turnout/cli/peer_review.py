@@ -1,12 +1,11 @@
 """`turnout peers review`: models answer questions and score one another's answers."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from turnout.cli import exits, options, output, peer_reviewed, progress
+from turnout.cli import buying, exits, options, output, peer_reviewed, progress
 
 if TYPE_CHECKING:
     from turnout.gateway.config import Config
@@ -135,7 +134,7 @@ def _configuration(file: Path) -> "Config":
 def _members(config: "Config", models: str, stated: list[str]) -> "list[Member]":
     from turnout.gateway.tables import nearest
     from turnout.peers.review.plan import Member
-    from turnout.peers.review.plan import revision as digest
+    from turnout.upstream.buying.identity import revision as digest
 
     names = [name.strip() for name in models.split(",") if name.strip()] or list(config.targets)
     for name in names:
@@ -231,7 +230,7 @@ def _reviewed(
     from turnout.upstream.buying.journal import Journal
 
     taking = {TargetName(member.name): config.targets[TargetName(member.name)] for member in plan.members}
-    keys = _keys(config, sorted({member.upstream for member in plan.members}))
+    keys = buying.keys(config, sorted({member.upstream for member in plan.members}))
     kept = Journal.open(journal, FORM)
 
     async def run() -> "Scores":
@@ -254,20 +253,6 @@ def _reviewed(
         raise
     finally:
         kept.close()
-
-
-def _keys(config: "Config", upstreams: list[str]) -> dict[str, str | None]:
-    """The keys of the upstreams that are called. Raises CommandError."""
-    from turnout.gateway.config import secret, unset
-
-    keys: dict[str, str | None] = {}
-    for name in upstreams:
-        variable = config.upstreams[name].api_key_env
-        keys[name] = secret(os.environ, variable) or None
-        if variable and not keys[name]:
-            message, hint = unset(variable)
-            raise exits.CommandError(f"[upstreams.{name}] {message}", step=hint)
-    return keys
 
 
 def _write(path: Path, found: "Scores") -> None:

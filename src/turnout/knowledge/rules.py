@@ -46,10 +46,7 @@ def statements(document: Document) -> list[Statement]:
 
     A sentence that does not name what its passage is about is led by the title, so that it can be read by itself.
     """
-    found: dict[str, Statement] = {}
-    for subject, relation, object_ in document.triples:
-        joined = Statement(f"{subject} {relation} {object_}", _distinct(_given(subject, object_)))
-        found.setdefault(joined.text, joined)
+    found = {statement.text: statement for statement in given(document)}
     title = " ".join(document.passage.title.split())
     about = list(_titles(title))
     for sentence in sentences(document.passage.text):
@@ -57,6 +54,14 @@ def statements(document: Document) -> list[Statement]:
         text = plain if not title or _names(plain, about) else f"{title}: {plain}"
         found.setdefault(text, Statement(text, _distinct([*about, *links, *_dated(plain), *_spans(plain)])))
     return list(found.values())
+
+
+def given(document: Document) -> list[Statement]:
+    """The facts that come with a document."""
+    return [
+        Statement(f"{subject} {relation} {object_}", _distinct(_given(subject, object_)))
+        for subject, relation, object_ in dict.fromkeys(document.triples)
+    ]
 
 
 def _given(subject: str, object_: str) -> Iterator[Mention]:

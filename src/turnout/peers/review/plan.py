@@ -7,24 +7,18 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from turnout.conversation import Settings, Usage
+from turnout.conversation import Settings
 from turnout.peers.review import prompt
 from turnout.peers.review.answers import Answers
 from turnout.peers.review.blind import blinded, masks
 from turnout.peers.review.design import Cell, cells, order
 from turnout.peers.review.journal import Entry
 from turnout.peers.review.questions import Question
-from turnout.pricing import Rates, cost
+from turnout.pricing import Rates
 from turnout.pricing.tokens import estimate_tokens
 from turnout.routing.judging import Judging
 from turnout.routing.judging import Question as Asked
-from turnout.upstream.buying.budget import Size
-from turnout.upstream.target import Target, Upstream
-
-MARGIN = 1.25
-"""Of an estimated prompt above which a call hardly ever uses more: token counts are estimates."""
-OVERHEAD_TOKENS = 60
-"""What formats put around texts."""
+from turnout.upstream.buying.budget import Size, price, size
 
 
 class Member(Struct, frozen=True):
@@ -82,21 +76,6 @@ class Outcome(Struct, frozen=True):
     def settled(self) -> bool:
         """Whether asking again would bring nothing."""
         return self.status in ("ok", "no_answer", "parse_error", "invalid_response")
-
-
-def revision(target: Target, upstream: Upstream, stated: str = "") -> str:
-    """The identity of what answers under a target's name. Addresses, keys and prices are no part of it."""
-    shaping = [
-        upstream.format,
-        upstream.body,
-        target.model,
-        target.extra_body,
-        target.prompt,
-        target.effort,
-        target.thinking,
-        stated,
-    ]
-    return hashlib.sha256(msgspec.json.encode(shaping, order="deterministic")).hexdigest()[:16]
 
 
 class Plan:
@@ -227,12 +206,11 @@ class Plan:
         return self._answers[text]
 
     def _size(self, member: Member, input_tokens: int, output_tokens: int) -> Size:
-        tokens = int(MARGIN * input_tokens) + OVERHEAD_TOKENS
-        return Size(tokens, output_tokens, self.priced(member.name, tokens, output_tokens))
+        return size(input_tokens, output_tokens, self.rates.get(member.name))
 
     def priced(self, name: str, input_tokens: int, output_tokens: int) -> float | None:
         """What so many tokens cost at a member's prices, USD; None when no price is known."""
-        return cost(Usage(input_tokens=input_tokens, output_tokens=output_tokens), self.rates.get(name)).usd
+        return price(input_tokens, output_tokens, self.rates.get(name))
 
 
 def _outcome(entry: Entry | None, asked: bool, retried: bool = False) -> Outcome:

@@ -18,6 +18,7 @@ from turnout.routing.judging.consult import (
     read,
 )
 from turnout.routing.judging.doubts import doubts, unfinished
+from turnout.routing.judging.fence import mark
 from turnout.routing.judging.kept import kept
 from turnout.routing.judging.structured import NotStructured, read_object
 from turnout.routing.judging.transcript import Excerpt, shortened, transcript
@@ -36,6 +37,7 @@ __all__ = [
     "doubts",
     "failed",
     "kept",
+    "mark",
     "question_of",
     "read",
     "read_object",

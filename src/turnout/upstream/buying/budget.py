@@ -5,6 +5,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from turnout.conversation import Usage
+from turnout.pricing import Rates, cost
 from turnout.upstream.buying.journal import Bought
 
 Limit: TypeAlias = Literal["", "calls", "tokens", "usd", "time"]
@@ -32,6 +34,23 @@ class Size(Struct, frozen=True):
     def tokens(self) -> int:
         """In and out."""
         return self.input_tokens + self.output_tokens
+
+
+MARGIN = 1.25
+"""Of an estimated prompt above which a call hardly ever uses more: token counts are estimates."""
+OVERHEAD_TOKENS = 60
+"""What formats put around texts."""
+
+
+def size(input_tokens: int, output_tokens: int, rates: Rates | None) -> Size:
+    """The most that a call is taken to use whose prompt is estimated at so many tokens."""
+    tokens = int(MARGIN * input_tokens) + OVERHEAD_TOKENS
+    return Size(tokens, output_tokens, price(tokens, output_tokens, rates))
+
+
+def price(input_tokens: int, output_tokens: int, rates: Rates | None) -> float | None:
+    """What so many tokens cost, USD; None when no price is known."""
+    return cost(Usage(input_tokens=input_tokens, output_tokens=output_tokens), rates).usd
 
 
 class Budget:
