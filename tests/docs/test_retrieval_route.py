@@ -15,7 +15,8 @@ from turnout.knowledge.corpus import read_corpus
 from turnout.routing.retrieval.spoken import Status
 
 PAGE = (ROOT / "docs" / "guide" / "retrieval-route.md").read_text("utf-8")
-CORPUS, REPLIES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+(CORPUS,) = re.findall(r"```jsonl\n(.*?)```", PAGE, re.DOTALL)
+(REPLIES,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 TRIED, SHOWN = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 

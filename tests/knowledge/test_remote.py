@@ -34,6 +34,7 @@ def searcher(tmp_path_factory: pytest.TempPathFactory) -> Searcher:
 def url(searcher: Searcher) -> Iterator[str]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    listener.listen()  # so that who comes before the server is up waits
     server = uvicorn.Server(uvicorn.Config(application(searcher, {"facts": 1}), log_level="warning"))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
