@@ -22,6 +22,7 @@ import asyncio
 import itertools
 import json
 import math
+import os
 import sys
 from typing import Any
 
@@ -187,3 +188,5 @@ async def main() -> None:
 
 if __name__ == "__main__":
     asyncio.run(main())
+    # All answers are out. Threads of the package's native runtime may take the process down while the interpreter ends.
+    os._exit(0)

@@ -59,6 +59,7 @@ ROUTES = {
     '[[routes.r.routers]]\nname = "last"\nrouter = "{form}-weak"',
     "collaboration": 'graph = "graph.json"\nprefer = ["weak"]\nmodels = { weak = "{form}-weak", judge = "judge" }',
     "canary": 'incumbent = "{form}-weak"\ncandidate = "{form}-strong"\nshare = 0.5',
+    "retrieval": 'policy = "judge"\nknowledge = "http://127.0.0.1:1"\notherwise = "{form}-strong"',
 }
 """How a route of every type is configured here."""
 JUDGED = {"escalate": True, "reason": "stuck", "crux": "it", "primary_rule": "LIM-1", "p_solve": 0.1}

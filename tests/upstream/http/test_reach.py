@@ -304,7 +304,8 @@ async def test_a_proxy_that_never_answers(serve, monkeypatch, hangs):
         monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{proxy.port}")
         client = Client()
         with pytest.raises(UpstreamError, match=r"\(proxy\)$") as caught:
-            await client.send("GET", Url("https://model.example/"), [], b"", Timeouts(connect_s=0.05))
+            # Long enough to reach the proxy on a busy machine: it is the proxy's answer that is waited for here.
+            await client.send("GET", Url("https://model.example/"), [], b"", Timeouts(connect_s=1.0))
         assert caught.value.kind == ("timeout" if hangs else "unavailable")
         await proxy.empty()
         await client.close()
